@@ -1,1 +1,27 @@
-//! inference
+//! The contract between whoever asks for text and whatever produces it.
+//!
+//! Dialects translate a client's request into a [`GenerateRequest`]; a [`Backend`] answers with a
+//! stream of [`GenerationEvent`]s; dialects turn those into frames. Nothing here knows HTTP, MLX or
+//! a client's wire types.
+
+mod backend;
+mod catalog;
+mod error;
+mod event;
+mod message;
+mod request;
+mod sampling;
+#[cfg(feature = "test-support")]
+mod scripted;
+
+pub use backend::{Backend, EventStream, LoadedModel, TokenizeInput, TokenizeRequest};
+pub use catalog::{Catalog, ModelCard};
+pub use error::InferenceError;
+pub use event::{FinishReason, GenerationEvent, LogprobCandidate, Timings, TokenLogprob, Usage};
+pub use message::{ContentPart, Message, Role, ToolCall, ToolChoice, ToolDefinition};
+pub use request::{
+    ChatPrompt, GenerateRequest, Logprobs, Prompt, ReasoningOptions, StopConditions,
+};
+pub use sampling::{Dry, SamplingParams, Xtc};
+#[cfg(feature = "test-support")]
+pub use scripted::{ScriptedBackend, ScriptedCatalog};

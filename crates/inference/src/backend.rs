@@ -1,0 +1,73 @@
+//! The seam between whoever asks and whatever generates.
+
+use std::time::Duration;
+
+use futures::{future::BoxFuture, stream::BoxStream};
+
+use crate::{ChatPrompt, GenerateRequest, GenerationEvent, InferenceError};
+
+/// Events of one request. Dropping it cancels the request, also during prefill.
+pub type EventStream = BoxStream<'static, Result<GenerationEvent, InferenceError>>;
+
+/// Something that generates text: the MLX engine, a script in tests, a tool loop around either.
+pub trait Backend: Send + Sync + 'static {
+    /// Checks and admits a request.
+    ///
+    /// What is wrong with the request itself (unknown model, template refusal, context length,
+    /// unsupported parameter) is the outer error, so that a dialect can still choose a status code.
+    /// After the first event only failures of the machine come, as the stream's last item.
+    fn generate(
+        &self,
+        request: GenerateRequest,
+    ) -> BoxFuture<'_, Result<EventStream, InferenceError>>;
+
+    /// Token ids of a text or a rendered conversation.
+    fn tokenize(&self, request: TokenizeRequest)
+    -> BoxFuture<'_, Result<Vec<u32>, InferenceError>>;
+
+    /// Text of token ids, special tokens included.
+    fn detokenize(
+        &self,
+        model: String,
+        tokens: Vec<u32>,
+    ) -> BoxFuture<'_, Result<String, InferenceError>>;
+
+    /// Loads a model ahead of its first request; returns its id.
+    fn load(&self, model: String) -> BoxFuture<'_, Result<String, InferenceError>>;
+
+    /// Drops a model's weights once its running requests have ended; returns whether it was loaded.
+    fn unload(&self, model: String) -> BoxFuture<'_, Result<bool, InferenceError>>;
+
+    /// Models whose weights are in memory.
+    fn loaded(&self) -> Vec<LoadedModel>;
+}
+
+/// What to tokenize.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TokenizeRequest {
+    pub model: String,
+    pub input: TokenizeInput,
+}
+
+/// Text as it stands or a conversation through the chat template.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TokenizeInput {
+    Text {
+        text: String,
+        add_special_tokens: bool,
+    },
+    Chat(ChatPrompt),
+}
+
+/// A model in memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadedModel {
+    pub id: String,
+    pub memory_bytes: u64,
+    /// Requests running or waiting.
+    pub active_requests: u32,
+    /// Since the last request ended; zero while one runs.
+    pub idle: Duration,
+    /// How the weights are held, in words for a person ("float32, dequantized").
+    pub weights: String,
+}

@@ -1,0 +1,34 @@
+//! What models there are on this machine, without knowing where or how they are kept.
+
+use std::path::PathBuf;
+
+use crate::InferenceError;
+
+/// The local models. Implemented by the store; the engine and the dialects only ask.
+pub trait Catalog: Send + Sync + 'static {
+    /// Finds the model a client's reference means: full id, bare name, path, unique prefix.
+    fn resolve(&self, reference: &str) -> Result<ModelCard, InferenceError>;
+
+    /// All local models that can be loaded, in a stable order.
+    fn list(&self) -> Vec<ModelCard>;
+}
+
+/// What is known of a local model without loading it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelCard {
+    /// `owner/repo`, or the folder's name.
+    pub id: String,
+    /// Folder with config.json, weights and tokenizer.
+    pub path: PathBuf,
+    /// `model_type` of config.json.
+    pub model_type: String,
+    /// Tokens the model was made for, from its config; `None` when it does not say.
+    pub context_length: Option<u32>,
+    /// Sum of the weight files.
+    pub size_bytes: u64,
+    /// As people write it: `4-bit`, `bf16`.
+    pub quantization: Option<String>,
+    pub parameters: Option<u64>,
+    /// Last change of the files, seconds since the Unix epoch.
+    pub modified_unix: u64,
+}

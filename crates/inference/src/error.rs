@@ -1,0 +1,62 @@
+//! Everything that can go wrong between a request and its answer, and what the caller can do.
+
+/// Errors of a [`crate::Backend`] or [`crate::Catalog`]. Each dialect maps each variant to its own
+/// wire form once.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InferenceError {
+    /// No local model matches the reference.
+    #[error("{}", model_not_found(reference, suggestions))]
+    ModelNotFound {
+        reference: String,
+        suggestions: Vec<String>,
+    },
+    /// Several local models match the reference.
+    #[error("model `{reference}` is ambiguous: it matches {}", candidates.join(", "))]
+    AmbiguousModel {
+        reference: String,
+        candidates: Vec<String>,
+    },
+    /// The model's files cannot be used.
+    #[error("cannot load model `{model}`: {reason}")]
+    ModelLoad { model: String, reason: String },
+    /// The request contradicts itself or a value is out of range.
+    #[error("{message}")]
+    InvalidRequest {
+        /// Field of the neutral request, in the spelling most dialects share.
+        param: Option<String>,
+        message: String,
+    },
+    /// A known parameter that this model or version cannot honour.
+    #[error("`{param}` is not supported: {reason}")]
+    Unsupported { param: String, reason: String },
+    /// The chat template refused the conversation; the words are the template's.
+    #[error("the model's chat template refused this conversation: {message}")]
+    Template { message: String },
+    /// The prompt does not fit.
+    #[error("the prompt has {prompt_tokens} tokens but the model's context is {limit}")]
+    ContextLength { prompt_tokens: u32, limit: u32 },
+    /// Too many requests wait.
+    #[error("the server is busy; try again shortly")]
+    Overloaded,
+    /// Memory ran out for this request; others go on.
+    #[error("out of memory: {message}")]
+    OutOfMemory { message: String },
+    #[error("the request was cancelled")]
+    Cancelled,
+    #[error("the server is shutting down")]
+    ShuttingDown,
+    /// A bug or a failure of MLX, with its message.
+    #[error("the engine failed: {message}")]
+    Engine { message: String },
+}
+
+fn model_not_found(reference: &str, suggestions: &[String]) -> String {
+    match suggestions {
+        [] => format!("model `{reference}` is not on this machine"),
+        [one] => format!("model `{reference}` is not on this machine; did you mean `{one}`?"),
+        many => format!(
+            "model `{reference}` is not on this machine; did you mean one of {}?",
+            many.join(", ")
+        ),
+    }
+}

@@ -1,0 +1,107 @@
+//! What a generation says while it runs.
+
+use std::time::Duration;
+
+use crate::ToolCall;
+
+/// One step of a running request. Order for each choice: text, reasoning and tool calls as they
+/// come, then `Finished`. `Started` is the first event of a stream, `Completed` the last one.
+#[derive(Debug, Clone, PartialEq)]
+pub enum GenerationEvent {
+    /// The prompt is tokenized and admitted; nothing has been computed yet.
+    Started {
+        /// Id of the model that answers, which may differ from the reference in the request.
+        model: String,
+        prompt_tokens: u32,
+        /// Prompt tokens whose KV cache is reused.
+        cached_tokens: u32,
+    },
+    /// Prompt tokens computed so far, of `total`.
+    Prefill { processed: u32, total: u32 },
+    /// Log probabilities of the prompt's own tokens, when asked for. The first has none.
+    PromptLogprobs { tokens: Vec<TokenLogprob> },
+    /// Visible text. `tokens` are those whose text ends in this piece; `text` may be empty when
+    /// only log probabilities are to be reported.
+    Text {
+        choice: u32,
+        text: String,
+        tokens: Vec<TokenLogprob>,
+    },
+    /// Hidden thinking.
+    Reasoning {
+        choice: u32,
+        text: String,
+        tokens: Vec<TokenLogprob>,
+    },
+    /// A complete tool call.
+    ToolCall {
+        choice: u32,
+        call: ToolCall,
+        tokens: Vec<TokenLogprob>,
+    },
+    /// A choice ended.
+    Finished {
+        choice: u32,
+        reason: FinishReason,
+        /// The stop sequence that matched, if one did.
+        stop_sequence: Option<String>,
+    },
+    /// All choices ended.
+    Completed { usage: Usage, timings: Timings },
+}
+
+/// Why a choice ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FinishReason {
+    /// EOS token, stop token or stop sequence.
+    Stop,
+    /// `max_tokens` or the end of the context.
+    Length,
+    ToolCalls,
+    Cancelled,
+}
+
+/// Tokens counted for one request, all choices together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    pub prompt_tokens: u32,
+    /// Of the prompt: taken from the prefix cache.
+    pub cached_tokens: u32,
+    pub completion_tokens: u32,
+    /// Of the completion: inside reasoning blocks.
+    pub reasoning_tokens: u32,
+}
+
+/// Wall-clock times of one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Timings {
+    /// Waiting for the model to load, zero when it was loaded.
+    pub load: Duration,
+    /// Waiting to be admitted.
+    pub queue: Duration,
+    /// From admission to the first token.
+    pub prefill: Duration,
+    /// From the first token to the last.
+    pub decode: Duration,
+}
+
+/// A token with its natural-log probability under the model's distribution before any sampling
+/// parameter but after penalties, biases and grammars are left out (that is: of the raw logits).
+#[derive(Debug, Clone, PartialEq)]
+pub struct TokenLogprob {
+    pub id: u32,
+    /// The token's own bytes; need not be valid UTF-8 on their own.
+    pub bytes: Vec<u8>,
+    /// `None` only for the first token of a prompt.
+    pub logprob: Option<f32>,
+    /// Most likely tokens at this position, best first.
+    pub top: Vec<LogprobCandidate>,
+}
+
+/// An alternative at a position.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LogprobCandidate {
+    pub id: u32,
+    pub bytes: Vec<u8>,
+    pub logprob: f32,
+}

@@ -1,0 +1,95 @@
+//! What is asked for: the pivot every dialect translates into.
+
+use serde_json::{Map, Value};
+
+use crate::{Message, SamplingParams, ToolChoice, ToolDefinition};
+
+/// One request for one or more generations from the same prompt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GenerateRequest {
+    /// Model reference as the client typed it; [`crate::Catalog::resolve`] gives it a meaning.
+    pub model: String,
+    pub prompt: Prompt,
+    pub sampling: SamplingParams,
+    pub stop: StopConditions,
+    /// `None`: no log probabilities are computed.
+    pub logprobs: Option<Logprobs>,
+    /// How many independent generations (`n`), at least 1. Events carry the index of theirs.
+    pub choices: u32,
+    pub reasoning: ReasoningOptions,
+}
+
+impl GenerateRequest {
+    /// A request with every option left to the model.
+    pub fn new(model: impl Into<String>, prompt: Prompt) -> Self {
+        Self {
+            model: model.into(),
+            prompt,
+            sampling: SamplingParams::default(),
+            stop: StopConditions::default(),
+            logprobs: None,
+            choices: 1,
+            reasoning: ReasoningOptions::default(),
+        }
+    }
+}
+
+/// Where the prompt's tokens come from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Prompt {
+    /// Rendered by the model's chat template; output is parsed for reasoning and tool calls.
+    Chat(ChatPrompt),
+    /// Tokenized as it stands (with the tokenizer's own special tokens); output is raw text.
+    Text(String),
+    /// Used as it stands; ids outside the vocabulary are refused.
+    Tokens(Vec<u32>),
+}
+
+/// A conversation and what its template needs.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ChatPrompt {
+    pub messages: Vec<Message>,
+    pub tools: Vec<ToolDefinition>,
+    pub tool_choice: ToolChoice,
+    /// Variables handed to the chat template beside its own (`chat_template_kwargs`).
+    pub template_kwargs: Map<String, Value>,
+    /// The last message is an assistant's and is continued rather than answered (prefill of the
+    /// answer by the client).
+    pub continue_final_message: bool,
+}
+
+/// When a generation ends, beside the model's own end-of-sequence tokens.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StopConditions {
+    /// Text that ends the generation and is not part of the output. Matched on text, so it may span
+    /// token borders. Empty strings are refused by dialects.
+    pub sequences: Vec<String>,
+    /// Tokens that end the generation, beside the model's EOS set.
+    pub token_ids: Vec<u32>,
+    /// `None`: until the context is full.
+    pub max_tokens: Option<u32>,
+    /// No EOS token and no stop sequence ends the generation before this many tokens.
+    pub min_tokens: u32,
+    /// EOS tokens are text like any other.
+    pub ignore_eos: bool,
+}
+
+/// Which log probabilities to report with each token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Logprobs {
+    /// Most likely alternatives for each position, besides the sampled token (0 to 20).
+    pub top: u8,
+    /// Also report the prompt's own tokens (`echo` with `logprobs`), before any output.
+    pub prompt: bool,
+}
+
+/// How much the model may think before it answers.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ReasoningOptions {
+    /// `None`: the template's own default.
+    pub enabled: Option<bool>,
+    /// Tokens of reasoning after which the block is closed for the model. `None`: unbounded.
+    pub budget_tokens: Option<u32>,
+    /// `low`, `medium`, `high` and so on, for templates that take it.
+    pub effort: Option<String>,
+}

@@ -1,0 +1,136 @@
+//! A backend that says what it was told to say, for tests of everything above the engine.
+
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, PoisonError},
+};
+
+use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
+
+use crate::{
+    Backend, Catalog, EventStream, GenerateRequest, GenerationEvent, InferenceError, LoadedModel,
+    ModelCard, TokenizeInput, TokenizeRequest,
+};
+
+type Script = Result<Vec<Result<GenerationEvent, InferenceError>>, InferenceError>;
+
+/// Plays one script for each request, in order, and keeps the requests it saw.
+#[derive(Debug, Default)]
+pub struct ScriptedBackend {
+    scripts: Mutex<VecDeque<Script>>,
+    seen: Mutex<Vec<GenerateRequest>>,
+}
+
+impl ScriptedBackend {
+    /// The next request without a script yet gets these events.
+    #[must_use]
+    pub fn then_events(self, events: Vec<Result<GenerationEvent, InferenceError>>) -> Self {
+        self.push(Ok(events))
+    }
+
+    /// The next request without a script yet is refused.
+    #[must_use]
+    pub fn then_error(self, error: InferenceError) -> Self {
+        self.push(Err(error))
+    }
+
+    /// The requests so far, oldest first.
+    pub fn requests(&self) -> Vec<GenerateRequest> {
+        self.seen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn push(self, script: Script) -> Self {
+        self.scripts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push_back(script);
+        self
+    }
+}
+
+impl Backend for ScriptedBackend {
+    fn generate(
+        &self,
+        request: GenerateRequest,
+    ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
+        self.seen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(request);
+        let script = self
+            .scripts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop_front();
+        async move {
+            match script {
+                Some(Ok(events)) => Ok(stream::iter(events).boxed()),
+                Some(Err(error)) => Err(error),
+                None => Err(InferenceError::Engine {
+                    message: "the script is over".into(),
+                }),
+            }
+        }
+        .boxed()
+    }
+
+    /// One token a character, its code point.
+    fn tokenize(
+        &self,
+        request: TokenizeRequest,
+    ) -> BoxFuture<'_, Result<Vec<u32>, InferenceError>> {
+        let text = match request.input {
+            TokenizeInput::Text { text, .. } => text,
+            TokenizeInput::Chat(chat) => chat
+                .messages
+                .iter()
+                .map(crate::Message::joined_text)
+                .collect(),
+        };
+        async move { Ok(text.chars().map(u32::from).collect()) }.boxed()
+    }
+
+    fn detokenize(
+        &self,
+        _model: String,
+        tokens: Vec<u32>,
+    ) -> BoxFuture<'_, Result<String, InferenceError>> {
+        async move { Ok(tokens.into_iter().filter_map(char::from_u32).collect()) }.boxed()
+    }
+
+    fn load(&self, model: String) -> BoxFuture<'_, Result<String, InferenceError>> {
+        async move { Ok(model) }.boxed()
+    }
+
+    fn unload(&self, _model: String) -> BoxFuture<'_, Result<bool, InferenceError>> {
+        async move { Ok(false) }.boxed()
+    }
+
+    fn loaded(&self) -> Vec<LoadedModel> {
+        Vec::new()
+    }
+}
+
+/// A fixed list of models.
+#[derive(Debug, Default)]
+pub struct ScriptedCatalog(pub Vec<ModelCard>);
+
+impl Catalog for ScriptedCatalog {
+    fn resolve(&self, reference: &str) -> Result<ModelCard, InferenceError> {
+        self.0
+            .iter()
+            .find(|card| card.id == reference)
+            .cloned()
+            .ok_or_else(|| InferenceError::ModelNotFound {
+                reference: reference.into(),
+                suggestions: Vec::new(),
+            })
+    }
+
+    fn list(&self) -> Vec<ModelCard> {
+        self.0.clone()
+    }
+}
