@@ -1,0 +1,26 @@
+//! What can go wrong between a model folder and its logits.
+
+use std::path::PathBuf;
+
+/// Errors of loading and running a model.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    #[error("cannot read {path}: {source}")]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("config.json is not valid: {0}")]
+    Config(#[from] serde_json::Error),
+    #[error("architecture `{0}` is not supported")]
+    UnknownArchitecture(String),
+    /// A known setting of a config that this version cannot honour.
+    #[error("`{setting}` is not supported: {reason}")]
+    Unsupported { setting: String, reason: String },
+    /// Weights do not fit the architecture; every key is named.
+    #[error("weights do not match the architecture: {0}")]
+    Weights(String),
+    /// MLX refused or failed; the words are MLX's.
+    #[error("MLX: {0}")]
+    Mlx(#[from] mlx_rs::error::Exception),
+}
+
+/// Result of everything in this crate.
+pub type Result<T> = std::result::Result<T, ModelError>;
