@@ -1,8 +1,10 @@
 //! Everything that can go wrong between a request and its answer, and what the caller can do.
 
+use serde::{Deserialize, Serialize};
+
 /// Errors of a [`crate::Backend`] or [`crate::Catalog`]. Each dialect maps each variant to its own
 /// wire form once.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum InferenceError {
     /// No local model matches the reference.
     #[error("{}", model_not_found(reference, suggestions))]

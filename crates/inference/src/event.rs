@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ToolCall;
 
 /// One step of a running request. Order for each choice: text, reasoning and tool calls as they
 /// come, then `Finished`. `Started` is the first event of a stream, `Completed` the last one.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum GenerationEvent {
     /// The prompt is tokenized and admitted; nothing has been computed yet.
     Started {
@@ -51,7 +53,7 @@ pub enum GenerationEvent {
 }
 
 /// Why a choice ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum FinishReason {
     /// EOS token, stop token or stop sequence.
     Stop,
@@ -62,7 +64,7 @@ pub enum FinishReason {
 }
 
 /// Tokens counted for one request, all choices together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Usage {
     pub prompt_tokens: u32,
     /// Of the prompt: taken from the prefix cache.
@@ -73,7 +75,7 @@ pub struct Usage {
 }
 
 /// Wall-clock times of one request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Timings {
     /// Waiting for the model to load, zero when it was loaded.
     pub load: Duration,
@@ -87,7 +89,7 @@ pub struct Timings {
 
 /// A token with its natural-log probability under the model's distribution before any sampling
 /// parameter but after penalties, biases and grammars are left out (that is: of the raw logits).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TokenLogprob {
     pub id: u32,
     /// The token's own bytes; need not be valid UTF-8 on their own.
@@ -99,7 +101,7 @@ pub struct TokenLogprob {
 }
 
 /// An alternative at a position.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LogprobCandidate {
     pub id: u32,
     pub bytes: Vec<u8>,

@@ -14,7 +14,7 @@ pub enum Role {
 }
 
 /// One turn of a conversation.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Message {
     pub role: Role,
     pub content: Vec<ContentPart>,
@@ -53,13 +53,13 @@ impl Message {
 }
 
 /// One piece of a turn. Images and audio join when a model here can see or hear.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ContentPart {
     Text(String),
 }
 
 /// A tool the model may call.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolDefinition {
     pub name: String,
     pub description: Option<String>,
@@ -70,7 +70,7 @@ pub struct ToolDefinition {
 }
 
 /// Whether and which tool must be called.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum ToolChoice {
     /// The model decides.
     #[default]

@@ -1,11 +1,12 @@
 //! What is asked for: the pivot every dialect translates into.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{Message, SamplingParams, ToolChoice, ToolDefinition};
 
 /// One request for one or more generations from the same prompt.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GenerateRequest {
     /// Model reference as the client typed it; [`crate::Catalog::resolve`] gives it a meaning.
     pub model: String,
@@ -35,7 +36,7 @@ impl GenerateRequest {
 }
 
 /// Where the prompt's tokens come from.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Prompt {
     /// Rendered by the model's chat template; output is parsed for reasoning and tool calls.
     Chat(ChatPrompt),
@@ -46,7 +47,7 @@ pub enum Prompt {
 }
 
 /// A conversation and what its template needs.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ChatPrompt {
     pub messages: Vec<Message>,
     pub tools: Vec<ToolDefinition>,
@@ -59,7 +60,7 @@ pub struct ChatPrompt {
 }
 
 /// When a generation ends, beside the model's own end-of-sequence tokens.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct StopConditions {
     /// Text that ends the generation and is not part of the output. Matched on text, so it may span
     /// token borders. Empty strings are refused by dialects.
@@ -75,7 +76,7 @@ pub struct StopConditions {
 }
 
 /// Which log probabilities to report with each token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Logprobs {
     /// Most likely alternatives for each position, besides the sampled token (0 to 20).
     pub top: u8,
@@ -84,7 +85,7 @@ pub struct Logprobs {
 }
 
 /// How much the model may think before it answers.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ReasoningOptions {
     /// `None`: the template's own default.
     pub enabled: Option<bool>,

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 /// Sampling parameters as a client gave them.
 ///
 /// `None` means: not given. The engine then takes the model's `generation_config.json`, then the
 /// neutral value named below. Dialects check ranges; the engine trusts them.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct SamplingParams {
     /// 0 is greedy. Neutral: 1.
     pub temperature: Option<f32>,
@@ -38,7 +40,7 @@ pub struct SamplingParams {
 
 /// Exclude top choices: with `probability`, all tokens above `threshold` but the least likely of
 /// them are removed.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Xtc {
     /// 0 to 1.
     pub probability: f32,
@@ -48,7 +50,7 @@ pub struct Xtc {
 
 /// DRY ("don't repeat yourself") penalty: a token that would extend a repeated run of length `n`
 /// loses `multiplier * base^(n - allowed_length)` from its logit.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Dry {
     pub multiplier: f32,
     pub base: f32,
