@@ -1,0 +1,19 @@
+//! `cargo xtask setup`: installs what is missing and puts MLX where Cargo finds it.
+
+mod blas;
+mod mlx;
+mod tools;
+
+use anyhow::{Result, bail};
+
+/// Makes the machine ready to build; quick when it already is.
+pub(crate) fn run() -> Result<()> {
+    if cfg!(target_os = "macos") {
+        // mlx-sys builds MLX itself there.
+        return tools::check_macos();
+    }
+    if !cfg!(target_os = "linux") {
+        bail!("macMLX builds on macOS and Linux");
+    }
+    mlx::ensure()
+}

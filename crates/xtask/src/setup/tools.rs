@@ -1,0 +1,224 @@
+//! The programs and system libraries a build needs, and how to get them.
+
+use std::{path::Path, process::Command};
+
+use anyhow::{Result, bail};
+
+use super::blas;
+use crate::{pypi, shell};
+
+/// A system library or program: the package that brings it on each family of distributions, and
+/// whether it is here already.
+struct Need {
+    debian: &'static str,
+    fedora: &'static str,
+    arch: &'static str,
+    suse: &'static str,
+    is_present: fn() -> bool,
+}
+
+/// What linking and running need, checked on every set-up.
+const TO_LINK: &[Need] = &[
+    Need {
+        debian: "g++",
+        fedora: "gcc-c++",
+        arch: "gcc",
+        suse: "gcc-c++",
+        is_present: || shell::find_program("c++").is_some(),
+    },
+    Need {
+        debian: "libopenblas0-pthread",
+        fedora: "openblas-threads",
+        arch: "openblas",
+        suse: "libopenblas_pthreads0",
+        is_present: || blas::find().is_some(),
+    },
+];
+
+/// What building MLX's bindings needs besides, checked only when they are built.
+const TO_BUILD: &[Need] = &[
+    Need {
+        debian: "cmake",
+        fedora: "cmake",
+        arch: "cmake",
+        suse: "cmake",
+        is_present: || shell::find_program("cmake").is_some(),
+    },
+    Need {
+        debian: "make",
+        fedora: "make",
+        arch: "make",
+        suse: "make",
+        is_present: || shell::find_program("make").is_some(),
+    },
+    Need {
+        debian: "libfmt-dev",
+        fedora: "fmt-devel",
+        arch: "fmt",
+        suse: "fmt-devel",
+        is_present: || compiles("#include <format>") || compiles("#include <fmt/format.h>"),
+    },
+    Need {
+        debian: "libclang-dev",
+        fedora: "clang-devel",
+        arch: "clang",
+        suse: "clang-devel",
+        is_present: has_libclang,
+    },
+    Need {
+        debian: "python3-pip",
+        fedora: "python3-pip",
+        arch: "python-pip",
+        suse: "python3-pip",
+        is_present: || shell::succeeds(pypi::python().args(["-m", "pip", "--version"])),
+    },
+];
+
+/// What the end-to-end tests need besides.
+const TO_TEST: &[Need] = &[Need {
+    debian: "python3-venv",
+    fedora: "python3",
+    arch: "python",
+    suse: "python3",
+    is_present: || shell::succeeds(pypi::python().args(["-c", "import ensurepip, venv"])),
+}];
+
+pub(crate) fn ensure_to_link() -> Result<()> {
+    ensure(TO_LINK)
+}
+
+pub(crate) fn ensure_to_build() -> Result<()> {
+    ensure(TO_BUILD)
+}
+
+pub(crate) fn ensure_to_test() -> Result<()> {
+    if cfg!(target_os = "linux") {
+        ensure(TO_TEST)
+    } else {
+        Ok(())
+    }
+}
+
+/// Installs what is absent where that is ours to do (root on Debian and its kin), else says what
+/// to install.
+fn ensure(needs: &[Need]) -> Result<()> {
+    let missing: Vec<&Need> = needs.iter().filter(|need| !(need.is_present)()).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let packages = |name: fn(&Need) -> &'static str| {
+        missing
+            .iter()
+            .map(|need| name(need))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let debian = packages(|need| need.debian);
+    if shell::find_program("apt-get").is_some() {
+        if !is_root() {
+            bail!("packages are missing; run: sudo apt-get install {debian}");
+        }
+        return apt_install(&debian);
+    }
+    for (program, command, name) in [
+        (
+            "dnf",
+            "sudo dnf install",
+            (|need| need.fedora) as fn(&Need) -> &'static str,
+        ),
+        ("pacman", "sudo pacman -S", |need| need.arch),
+        ("zypper", "sudo zypper install", |need| need.suse),
+    ] {
+        if shell::find_program(program).is_some() {
+            bail!("packages are missing; run: {command} {}", packages(name));
+        }
+    }
+    bail!("install what your distribution calls these Debian packages: {debian}");
+}
+
+fn apt_install(packages: &str) -> Result<()> {
+    println!("setup: installing {packages}");
+    let apt = || {
+        let mut command = Command::new("apt-get");
+        command.env("DEBIAN_FRONTEND", "noninteractive").args([
+            "-q",
+            "-o",
+            "DPkg::Lock::Timeout=300",
+        ]);
+        command
+    };
+    shell::run(apt().arg("update"))?;
+    shell::run(
+        apt()
+            .args(["install", "-y", "--no-install-recommends"])
+            .args(packages.split_whitespace()),
+    )
+}
+
+fn is_root() -> bool {
+    shell::output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
+}
+
+/// Whether the C++ compiler takes a line of source, as C++20.
+fn compiles(line: &str) -> bool {
+    shell::succeeds(
+        Command::new("sh")
+            .arg("-c")
+            .arg("printf '%s\\n' \"$0\" | c++ -std=c++20 -fsyntax-only -x c++ -")
+            .arg(line),
+    )
+}
+
+/// Whether libclang is where bindgen looks for it.
+fn has_libclang() -> bool {
+    shell::variable("LIBCLANG_PATH").is_some()
+        || [
+            "/usr/lib64",
+            "/usr/lib",
+            "/usr/lib/x86_64-linux-gnu",
+            "/usr/lib/aarch64-linux-gnu",
+            "/usr/local/lib",
+        ]
+        .into_iter()
+        .any(|folder| holds_libclang(Path::new(folder)))
+        || std::fs::read_dir("/usr/lib").is_ok_and(|entries| {
+            entries
+                .flatten()
+                .filter(|entry| entry.file_name().to_string_lossy().starts_with("llvm"))
+                .any(|entry| holds_libclang(&entry.path().join("lib")))
+        })
+}
+
+fn holds_libclang(folder: &Path) -> bool {
+    std::fs::read_dir(folder).is_ok_and(|entries| {
+        entries.flatten().any(|entry| {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            name.starts_with("libclang.so") || name.starts_with("libclang-") && name.contains(".so")
+        })
+    })
+}
+
+/// On macOS nothing is installed for the user: says what is missing.
+pub(crate) fn check_macos() -> Result<()> {
+    let mut missing = Vec::new();
+    if !shell::succeeds(Command::new("xcode-select").arg("-p")) {
+        missing.push("Xcode's command line tools: xcode-select --install");
+    } else if !shell::succeeds(Command::new("xcrun").args(["-sdk", "macosx", "metal", "-v"])) {
+        missing.push(
+            "the Metal compiler: install Xcode, then \
+             `xcodebuild -downloadComponent MetalToolchain`",
+        );
+    }
+    if shell::find_program("cmake").is_none() {
+        missing.push("CMake: brew install cmake");
+    }
+    if shell::find_program("node").is_none() {
+        missing.push("Node.js: brew install node");
+    }
+    if missing.is_empty() {
+        println!("setup: everything is here");
+        return Ok(());
+    }
+    bail!("these are missing:\n  {}", missing.join("\n  "));
+}
