@@ -6,7 +6,10 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
     #[error("cannot read {path}: {source}")]
-    Read { path: PathBuf, source: std::io::Error },
+    Read {
+        path: PathBuf,
+        source: std::io::Error,
+    },
     #[error("config.json is not valid: {0}")]
     Config(#[from] serde_json::Error),
     #[error("architecture `{0}` is not supported")]
@@ -17,9 +20,21 @@ pub enum ModelError {
     /// Weights do not fit the architecture; every key is named.
     #[error("weights do not match the architecture: {0}")]
     Weights(String),
+    /// A weight file that MLX cannot read, or one that the index lists and the folder lacks.
+    #[error("cannot load {path}: {reason}; download the model again")]
+    WeightFile { path: PathBuf, reason: String },
     /// MLX refused or failed; the words are MLX's.
-    #[error("MLX: {0}")]
+    #[error("MLX: {}", .0.what())]
     Mlx(#[from] mlx_rs::error::Exception),
+}
+
+impl ModelError {
+    pub(crate) fn unsupported(setting: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Unsupported {
+            setting: setting.into(),
+            reason: reason.into(),
+        }
+    }
 }
 
 /// Result of everything in this crate.

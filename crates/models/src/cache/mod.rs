@@ -3,8 +3,14 @@
 //! A cache both keeps keys and values and attends over them, so a model never knows how they are
 //! stored.
 
+mod buffer;
+mod full;
+mod quantized;
+mod rotating;
+
 use mlx_rs::Array;
 
+use self::{full::FullCache, quantized::QuantizedCache, rotating::RotatingCache};
 use crate::Result;
 
 /// Keys and values of one layer of one sequence.
@@ -17,7 +23,8 @@ pub trait LayerCache: std::fmt::Debug {
     /// Tokens appended so far, which is the position of the next one.
     fn offset(&self) -> usize;
 
-    /// Forgets the last `count` tokens; `false` when this kind no longer can.
+    /// Forgets the last `count` tokens; `false` when this kind no longer can, and then nothing
+    /// changed.
     fn trim(&mut self, count: usize) -> bool;
 
     /// Bytes held.
@@ -25,12 +32,16 @@ pub trait LayerCache: std::fmt::Debug {
 
     /// Arrays that must be evaluated to let go of the graph that made them.
     fn arrays(&self) -> Vec<&Array>;
+
+    /// A second cache with the same tokens. Cheap: arrays are shared until one of the two appends.
+    fn duplicate(&self) -> Box<dyn LayerCache>;
 }
 
 /// What to keep and how.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CacheOptions {
-    /// Quantize keys and values; `None` keeps the compute dtype.
+    /// Quantize keys and values; `None` keeps the compute dtype. Layers with a sliding window are
+    /// small and stay as they are.
     pub quantization: Option<KvQuantization>,
 }
 
@@ -38,10 +49,14 @@ pub struct CacheOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KvQuantization {
     pub bits: i32,
+    /// Must divide the head dimension.
     pub group_size: i32,
-    /// Tokens kept in full precision before quantization starts.
+    /// Tokens to reach before quantization starts; it then covers all of them.
     pub start: usize,
 }
+
+/// Tokens that a layer sees, itself included; `None` is all.
+pub(crate) type LayerWindow = Option<usize>;
 
 /// All layers of one sequence.
 #[derive(Debug)]
@@ -50,6 +65,20 @@ pub struct SequenceCache {
 }
 
 impl SequenceCache {
+    /// An empty cache for layers with these windows.
+    pub(crate) fn new(windows: &[LayerWindow], options: &CacheOptions) -> Result<Self> {
+        let layer = |window: &LayerWindow| -> Result<Box<dyn LayerCache>> {
+            Ok(match (window, options.quantization) {
+                (Some(window), _) => Box::new(RotatingCache::new(*window)),
+                (None, Some(quantization)) => Box::new(QuantizedCache::new(quantization)?),
+                (None, None) => Box::new(FullCache::default()),
+            })
+        };
+        Ok(Self {
+            layers: windows.iter().map(layer).collect::<Result<_>>()?,
+        })
+    }
+
     /// Tokens in the cache.
     pub fn offset(&self) -> usize {
         self.layers.first().map_or(0, |layer| layer.offset())
@@ -63,5 +92,12 @@ impl SequenceCache {
     /// Arrays of all layers, for evaluation.
     pub fn arrays(&self) -> impl Iterator<Item = &Array> {
         self.layers.iter().flat_map(|layer| layer.arrays())
+    }
+
+    /// A second cache with the same tokens.
+    pub fn duplicate(&self) -> Self {
+        Self {
+            layers: self.layers.iter().map(|layer| layer.duplicate()).collect(),
+        }
     }
 }

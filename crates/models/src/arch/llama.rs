@@ -1,0 +1,172 @@
+//! Llama and what shares its layout: Mistral, SmolLM.
+
+use mlx_rs::Array;
+use serde::Deserialize;
+
+use super::Architecture;
+use crate::{
+    Model, ModelError, Result, Segment,
+    cache::{CacheOptions, LayerWindow, SequenceCache},
+    layers::{Activation, Embedding, GatedMlp, Heads, Linear, Output, RmsNorm, Rope, RopeConfig, Step},
+    weights::{Scope, Weights},
+};
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Config {
+    hidden_size: i32,
+    num_hidden_layers: usize,
+    intermediate_size: i32,
+    num_attention_heads: i32,
+    num_key_value_heads: Option<i32>,
+    head_dim: Option<i32>,
+    rms_norm_eps: f32,
+    vocab_size: i32,
+    #[serde(default)]
+    attention_bias: bool,
+    #[serde(default)]
+    mlp_bias: bool,
+    hidden_act: Option<String>,
+    tie_word_embeddings: Option<bool>,
+    layer_types: Option<Vec<String>>,
+    sliding_window: Option<usize>,
+    #[serde(flatten)]
+    rope: RopeConfig,
+}
+
+#[derive(Debug)]
+struct Attention {
+    q_proj: Linear,
+    k_proj: Linear,
+    v_proj: Linear,
+    o_proj: Linear,
+    heads: Heads,
+    rope: Rope,
+}
+
+impl Attention {
+    fn load(config: &Config, scope: &mut Scope<'_>) -> Result<Self> {
+        let hidden = config.hidden_size;
+        let queries = config.num_attention_heads;
+        let kv = config.num_key_value_heads.unwrap_or(queries);
+        let dim = config.head_dim.unwrap_or(hidden / queries);
+        let bias = config.attention_bias;
+        Ok(Self {
+            q_proj: Linear::load(&mut scope.at("q_proj"), hidden, queries * dim, bias)?,
+            k_proj: Linear::load(&mut scope.at("k_proj"), hidden, kv * dim, bias)?,
+            v_proj: Linear::load(&mut scope.at("v_proj"), hidden, kv * dim, bias)?,
+            o_proj: Linear::load(&mut scope.at("o_proj"), queries * dim, hidden, bias)?,
+            heads: Heads { queries, kv, dim, scale: (dim as f32).powf(-0.5) },
+            rope: config.rope.build(dim, 10_000.0)?,
+        })
+    }
+
+    fn forward(&self, x: &Array, layer: usize, step: &mut Step<'_, '_>) -> Result<Array> {
+        let queries = self.q_proj.forward(x)?;
+        let keys = self.k_proj.forward(x)?;
+        let values = self.v_proj.forward(x)?;
+        let rope = Some(&self.rope);
+        let attended = self.heads.attend((&queries, &keys, &values), rope, layer, step)?;
+        self.o_proj.forward(&attended)
+    }
+}
+
+#[derive(Debug)]
+struct Block {
+    input_layernorm: RmsNorm,
+    self_attn: Attention,
+    post_attention_layernorm: RmsNorm,
+    mlp: GatedMlp,
+}
+
+impl Block {
+    fn load(config: &Config, activation: Activation, scope: &mut Scope<'_>) -> Result<Self> {
+        let (hidden, eps) = (config.hidden_size, config.rms_norm_eps);
+        let norm = |scope: &mut Scope<'_>| RmsNorm::load(scope, hidden, eps);
+        Ok(Self {
+            input_layernorm: norm(&mut scope.at("input_layernorm"))?,
+            self_attn: Attention::load(config, &mut scope.at("self_attn"))?,
+            post_attention_layernorm: norm(&mut scope.at("post_attention_layernorm"))?,
+            mlp: GatedMlp::load(
+                &mut scope.at("mlp"),
+                hidden,
+                config.intermediate_size,
+                config.mlp_bias,
+                activation,
+            )?,
+        })
+    }
+
+    fn forward(&self, x: &Array, layer: usize, step: &mut Step<'_, '_>) -> Result<Array> {
+        let attended = self.self_attn.forward(&self.input_layernorm.forward(x)?, layer, step)?;
+        let h = x.add(attended)?;
+        Ok(self.mlp.forward(&self.post_attention_layernorm.forward(&h)?)?.add(h)?)
+    }
+}
+
+/// A decoder of pre-norm blocks.
+#[derive(Debug)]
+pub(crate) struct Llama {
+    embed_tokens: Embedding,
+    layers: Vec<Block>,
+    output: Output,
+    windows: Vec<LayerWindow>,
+}
+
+impl Architecture for Llama {
+    type Config = Config;
+    const MODEL_TYPES: &'static [&'static str] = &["llama", "mistral"];
+
+    fn build(config: Config, weights: &mut Weights) -> Result<Self> {
+        let activation = Activation::Silu.expect("hidden_act", config.hidden_act.as_deref())?;
+        weights.ignore(|key| key.ends_with("self_attn.rotary_emb.inv_freq"));
+        let (hidden, vocab) = (config.hidden_size, config.vocab_size);
+        let embed_tokens = Embedding::load(&mut weights.at("model.embed_tokens"), vocab, hidden)?;
+        let layers = (0..config.num_hidden_layers)
+            .map(|i| Block::load(&config, activation, &mut weights.at(&format!("model.layers.{i}"))))
+            .collect::<Result<_>>()?;
+        let norm = RmsNorm::load(&mut weights.at("model.norm"), hidden, config.rms_norm_eps)?;
+        let tied = config.tie_word_embeddings;
+        let output = Output::load(weights, norm, &embed_tokens, (hidden, vocab), tied)?;
+        Ok(Self { embed_tokens, layers, output, windows: config.windows()? })
+    }
+}
+
+impl Config {
+    /// A window only where `layer_types` asks for one, as in mlx-lm: a bare `sliding_window`, as
+    /// early Mistral checkpoints have it, changes nothing.
+    fn windows(&self) -> Result<Vec<LayerWindow>> {
+        let Some(types) = &self.layer_types else {
+            return Ok(vec![None; self.num_hidden_layers]);
+        };
+        types
+            .iter()
+            .map(|kind| match (kind.as_str(), self.sliding_window) {
+                ("full_attention", _) => Ok(None),
+                ("sliding_attention", Some(window)) => Ok(Some(window)),
+                (other, _) => Err(ModelError::unsupported(
+                    format!("layer_types: {other}"),
+                    "layers are full_attention, or sliding_attention with a sliding_window",
+                )),
+            })
+            .collect()
+    }
+}
+
+impl Model for Llama {
+    fn forward(&self, tokens: &Array, segments: &mut [Segment<'_>]) -> Result<Array> {
+        let mut step = Step::new(segments);
+        let mut h = self.embed_tokens.forward(tokens)?;
+        for (index, layer) in self.layers.iter().enumerate() {
+            h = layer.forward(&h, index, &mut step)?;
+        }
+        self.output.forward(h, &step)
+    }
+
+    fn new_cache(&self, options: &CacheOptions) -> Result<SequenceCache> {
+        SequenceCache::new(&self.windows, options)
+    }
+
+    fn vocab_size(&self) -> u32 {
+        self.output.vocab_size()
+    }
+}

@@ -1,0 +1,225 @@
+//! A checkpoint's tensors, handed out strictly.
+//!
+//! Each key is assigned to a layer, ignored by name, or reported; so is each key an architecture
+//! asks for in vain. Problems are collected, so that one error names them all.
+
+mod files;
+mod quantization;
+
+use std::collections::HashMap;
+
+use mlx_rs::{Array, Dtype, ops};
+
+pub(crate) use self::files::{load_arrays, read as read_text};
+pub(crate) use self::quantization::Quantization;
+use crate::{ModelError, Result, compute::Compute};
+
+/// Tensors that no layer has taken yet.
+#[derive(Debug)]
+pub(crate) struct Weights {
+    arrays: HashMap<String, Array>,
+    quantization: Quantization,
+    pub(crate) compute: Compute,
+    problems: Vec<String>,
+    /// Bytes of everything handed out, as it is held.
+    held_bytes: usize,
+}
+
+/// A matrix `[rows, columns]` as it is held.
+#[derive(Debug, Clone)]
+pub(crate) enum Matrix {
+    Dense(Array),
+    Quantized(QuantizedMatrix),
+}
+
+/// Affine quantization as MLX packs it: `weight` is `[rows, columns * bits / 32]` of `u32`, the
+/// others `[rows, columns / group_size]`.
+#[derive(Debug, Clone)]
+pub(crate) struct QuantizedMatrix {
+    pub(crate) weight: Array,
+    pub(crate) scales: Array,
+    pub(crate) biases: Array,
+    pub(crate) group_size: i32,
+    pub(crate) bits: i32,
+}
+
+impl QuantizedMatrix {
+    pub(crate) fn dequantize(&self) -> Result<Array> {
+        Ok(ops::dequantize(
+            &self.weight,
+            &self.scales,
+            &self.biases,
+            self.group_size,
+            self.bits,
+        )?)
+    }
+}
+
+impl Weights {
+    pub(crate) fn new(
+        arrays: HashMap<String, Array>,
+        quantization: Quantization,
+        compute: Compute,
+    ) -> Self {
+        Self {
+            arrays,
+            quantization,
+            compute,
+            problems: Vec::new(),
+            held_bytes: 0,
+        }
+    }
+
+    /// The part of the checkpoint below `prefix`.
+    pub(crate) fn at(&mut self, prefix: &str) -> Scope<'_> {
+        Scope {
+            weights: self,
+            prefix: prefix.to_owned(),
+        }
+    }
+
+    pub(crate) fn contains(&self, key: &str) -> bool {
+        self.arrays.contains_key(key)
+    }
+
+    /// Drops every key that `is_unused` claims: tensors that some exporters write and no
+    /// computation reads.
+    pub(crate) fn ignore(&mut self, is_unused: impl Fn(&str) -> bool) {
+        self.arrays.retain(|key, _| !is_unused(key));
+    }
+
+    /// Removes `key`, which must have `shape`.
+    fn take(&mut self, key: &str, shape: &[i32]) -> Option<Array> {
+        let Some(array) = self.arrays.remove(key) else {
+            self.problems.push(format!("`{key}` is missing"));
+            return None;
+        };
+        if array.shape() == shape {
+            return Some(array);
+        }
+        let found = array.shape();
+        self.problems
+            .push(format!("`{key}` has shape {found:?} instead of {shape:?}"));
+        None
+    }
+
+    /// `array` in the compute dtype, evaluated, so that what it was made from can be let go.
+    fn hold(&mut self, array: &Array) -> Result<Array> {
+        let held = match self.compute.dtype {
+            Some(dtype) if is_float(array.dtype()) => array.as_dtype(dtype)?,
+            _ => array.clone(),
+        };
+        held.eval()?;
+        self.held_bytes += held.nbytes();
+        Ok(held)
+    }
+
+    /// Bytes of all weights as they are held.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+
+    /// Fails with every key that was missing, left over or of the wrong shape.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        let mut left: Vec<_> = self.arrays.keys().collect();
+        left.sort_unstable();
+        self.problems
+            .extend(left.into_iter().map(|key| format!("`{key}` is not used")));
+        if self.problems.is_empty() {
+            return Ok(());
+        }
+        Err(ModelError::Weights(self.problems.join(", ")))
+    }
+}
+
+/// A place in the checkpoint, such as `model.layers.3.self_attn`.
+#[derive(Debug)]
+pub(crate) struct Scope<'a> {
+    weights: &'a mut Weights,
+    prefix: String,
+}
+
+impl Scope<'_> {
+    pub(crate) fn at(&mut self, name: impl std::fmt::Display) -> Scope<'_> {
+        Scope {
+            prefix: self.key(name),
+            weights: self.weights,
+        }
+    }
+
+    pub(crate) fn compute(&self) -> Compute {
+        self.weights.compute
+    }
+
+    fn key(&self, name: impl std::fmt::Display) -> String {
+        if self.prefix.is_empty() {
+            name.to_string()
+        } else {
+            format!("{}.{name}", self.prefix)
+        }
+    }
+
+    /// The tensor `name` of exactly `shape`.
+    pub(crate) fn tensor(&mut self, name: &str, shape: &[i32]) -> Result<Array> {
+        match self.weights.take(&self.key(name), shape) {
+            Some(array) => self.weights.hold(&array),
+            // The problem is on record and fails the load; building goes on to find the others.
+            None => Ok(ops::zeros_dtype(shape, Dtype::Float32)?),
+        }
+    }
+
+    /// The matrix `weight` of this place, `[rows, columns]`, quantized or not.
+    pub(crate) fn matrix(&mut self, rows: i32, columns: i32) -> Result<Matrix> {
+        if !self.weights.contains(&self.key("scales")) {
+            return Ok(Matrix::Dense(self.tensor("weight", &[rows, columns])?));
+        }
+        let packed = self
+            .weights
+            .arrays
+            .get(&self.key("weight"))
+            .map_or(0, |w| w.dim(-1));
+        let groups = self.weights.arrays[&self.key("scales")].dim(-1);
+        let (bits, group_size) =
+            self.weights
+                .quantization
+                .layer(&self.prefix, columns, packed, groups)?;
+        let weight = self
+            .weights
+            .take(&self.key("weight"), &[rows, columns * bits / 32]);
+        let scales = self
+            .weights
+            .take(&self.key("scales"), &[rows, columns / group_size]);
+        let biases = self
+            .weights
+            .take(&self.key("biases"), &[rows, columns / group_size]);
+        let (Some(weight), Some(scales), Some(biases)) = (weight, scales, biases) else {
+            return Ok(Matrix::Dense(ops::zeros_dtype(
+                &[rows, columns],
+                Dtype::Float32,
+            )?));
+        };
+        let dtype = self.weights.compute.dtype.unwrap_or(scales.dtype());
+        let (scales, biases) = (scales.as_dtype(dtype)?, biases.as_dtype(dtype)?);
+        let matrix = QuantizedMatrix {
+            weight,
+            scales,
+            biases,
+            group_size,
+            bits,
+        };
+        if self.weights.compute.dequantize {
+            let dense = matrix.dequantize()?;
+            return Ok(Matrix::Dense(self.weights.hold(&dense)?));
+        }
+        Ok(Matrix::Quantized(QuantizedMatrix {
+            weight: self.weights.hold(&matrix.weight)?,
+            scales: self.weights.hold(&matrix.scales)?,
+            biases: self.weights.hold(&matrix.biases)?,
+            ..matrix
+        }))
+    }
+}
+
+fn is_float(dtype: Dtype) -> bool {
+    matches!(dtype, Dtype::Float16 | Dtype::Bfloat16 | Dtype::Float32)
+}
