@@ -2,10 +2,20 @@
 
 #![expect(clippy::print_stdout, reason = "a command-line tool")]
 
+mod check;
+mod layers;
 mod pypi;
+mod run;
 mod setup;
 mod shell;
+mod sizes;
+mod starter;
+mod test;
+mod tool;
+mod venv;
 mod workspace;
+
+use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
 
@@ -20,10 +30,32 @@ struct Arguments {
 enum Command {
     /// Install what is missing and put MLX where Cargo finds it.
     Setup,
+    /// Set up, build, fetch a model if there is none, and serve it.
+    Run {
+        /// `--headless`, `--model owner/repo` (pulled if need be), and options of `macmlx serve`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+    /// Run every test, or the named suites.
+    Test {
+        #[arg(value_enum)]
+        suites: Vec<test::Suite>,
+    },
+    /// Everything else that a change must pass: format, lints, layers, sizes, dependencies, typos.
+    Check,
+    /// Check that crates depend on each other only as the design allows.
+    Layers,
+    /// Check that source files stay short.
+    Sizes,
 }
 
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().command {
         Command::Setup => setup::run(),
+        Command::Run { arguments } => run::run(arguments),
+        Command::Test { suites } => test::run(&suites),
+        Command::Check => check::run(),
+        Command::Layers => layers::run(),
+        Command::Sizes => sizes::run(),
     }
 }

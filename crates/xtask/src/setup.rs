@@ -17,3 +17,8 @@ pub(crate) fn run() -> Result<()> {
     }
     mlx::ensure()
 }
+
+/// What Python environments need besides.
+pub(crate) fn ensure_to_make_environments() -> Result<()> {
+    tools::ensure_to_make_environments()
+}

@@ -3,6 +3,7 @@
 use std::{
     ffi::OsStr,
     fs::File,
+    io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -45,6 +46,29 @@ pub(crate) fn run_logged(command: &mut Command, log: &Path) -> Result<()> {
     let lines: Vec<&str> = text.lines().collect();
     let tail = lines[lines.len().saturating_sub(LOG_TAIL_LINES)..].join("\n");
     bail!("{tail}\n`{}` ended with {status}", show(command));
+}
+
+/// Runs a command whose output the user watches, and returns whether it succeeded and that output.
+pub(crate) fn run_watched(command: &mut Command) -> Result<(bool, String)> {
+    let (reader, writer) = std::io::pipe()?;
+    command
+        .stdin(Stdio::null())
+        .stdout(writer.try_clone()?)
+        .stderr(writer);
+    let mut child = command
+        .spawn()
+        .with_context(|| format!("cannot start `{}`", show(command)))?;
+    // The command keeps our ends of the pipe open, and the output would never end.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut text = String::new();
+    for line in BufReader::new(reader).split(b'\n') {
+        let line = line?;
+        let line = String::from_utf8_lossy(&line);
+        println!("{line}");
+        text.push_str(&line);
+        text.push('\n');
+    }
+    Ok((child.wait()?.success(), text))
 }
 
 /// Runs a command and returns what it printed.

@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use sha2::{Digest as _, Sha256};
 
 use crate::shell;
 
@@ -27,8 +28,38 @@ pub(crate) fn cache() -> Result<PathBuf> {
             .context("there is no home folder: set MACMLX_CACHE to a folder to keep downloads in")?
             .join(".cache/macmlx")
     };
-    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    create_folder(&folder)?;
     fs::canonicalize(&folder).with_context(|| format!("cannot open {}", folder.display()))
+}
+
+/// Creates a folder and those above it.
+pub(crate) fn create_folder(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))
+}
+
+/// Removes a folder with all that is in it, if it exists.
+pub(crate) fn remove_folder(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder)
+            .with_context(|| format!("cannot remove {}", folder.display()))?;
+    }
+    Ok(())
+}
+
+/// Where Cargo puts what it builds for this clone.
+pub(crate) fn target() -> PathBuf {
+    shell::variable("CARGO_TARGET_DIR")
+        .map_or_else(|| root().join("target"), |folder| root().join(folder))
+}
+
+/// The start of a hash, enough to tell folders apart.
+pub(crate) fn short_hex(hash: Sha256) -> String {
+    let number = hash
+        .finalize()
+        .iter()
+        .take(6)
+        .fold(0, |number, byte| number << 8 | u64::from(*byte));
+    format!("{number:012x}")
 }
 
 /// Holds others back until the file is dropped, so that two clones do not build the same thing.

@@ -12,7 +12,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
 
 use super::{blas, tools};
 use crate::{pypi::Wheel, shell, workspace};
@@ -95,12 +95,7 @@ fn prefix() -> Result<PathBuf> {
         add(name);
         add(source);
     }
-    let hash: String = hash
-        .finalize()
-        .iter()
-        .take(6)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let hash = workspace::short_hex(hash);
     Ok(workspace::cache()?.join(format!("mlx-{}-{hash}", WHEEL.version)))
 }
 
@@ -111,7 +106,7 @@ fn build(prefix: &Path) -> Result<()> {
     tools::ensure_to_build()?;
 
     let staging = prefix.with_extension("partial");
-    remove_folder(&staging)?;
+    workspace::remove_folder(&staging)?;
     let (link, out, native, build) = (
         staging.join("link"),
         staging.join("out"),
@@ -119,8 +114,7 @@ fn build(prefix: &Path) -> Result<()> {
         staging.join("build"),
     );
     for folder in [&link, &out, &native] {
-        fs::create_dir_all(folder)
-            .with_context(|| format!("cannot create {}", folder.display()))?;
+        workspace::create_folder(folder)?;
     }
     let log = staging.join("build.log");
 
@@ -164,9 +158,9 @@ fn build(prefix: &Path) -> Result<()> {
             .arg(out.join("bindings.rs")),
     )?;
 
-    remove_folder(&build)?;
+    workspace::remove_folder(&build)?;
     fs::write(staging.join("complete"), "")?;
-    remove_folder(prefix)?;
+    workspace::remove_folder(prefix)?;
     fs::rename(&staging, prefix).with_context(|| format!("cannot create {}", prefix.display()))?;
     println!(
         "setup: built MLX's bindings in {} s",
@@ -199,14 +193,6 @@ fn link_mlx_c(archive: &Path, staging: &Path, prefix: &Path, log: &Path) -> Resu
 
 fn define(name: &str, path: &Path) -> String {
     format!("-D{name}={}", path.display())
-}
-
-fn remove_folder(folder: &Path) -> Result<()> {
-    if folder.exists() {
-        fs::remove_dir_all(folder)
-            .with_context(|| format!("cannot remove {}", folder.display()))?;
-    }
-    Ok(())
 }
 
 /// The sources of mlx-c inside the mlx-sys crate, which Cargo fetches if need be.

@@ -74,8 +74,8 @@ const TO_BUILD: &[Need] = &[
     },
 ];
 
-/// What the end-to-end tests need besides.
-const TO_TEST: &[Need] = &[Need {
+/// What Python environments need besides.
+const TO_MAKE_ENVIRONMENTS: &[Need] = &[Need {
     debian: "python3-venv",
     fedora: "python3",
     arch: "python",
@@ -91,9 +91,9 @@ pub(crate) fn ensure_to_build() -> Result<()> {
     ensure(TO_BUILD)
 }
 
-pub(crate) fn ensure_to_test() -> Result<()> {
+pub(crate) fn ensure_to_make_environments() -> Result<()> {
     if cfg!(target_os = "linux") {
-        ensure(TO_TEST)
+        ensure(TO_MAKE_ENVIRONMENTS)
     } else {
         Ok(())
     }

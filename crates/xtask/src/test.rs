@@ -1,0 +1,142 @@
+//! `cargo xtask test`: every test there is, with the number that ran.
+
+mod counts;
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use clap::ValueEnum;
+use counts::Counts;
+
+use crate::{setup, shell, starter, tool, venv, workspace};
+
+/// Where the end-to-end tests find the starter model's GGUF file.
+const STARTER_GGUF: &str = "MACMLX_STARTER_GGUF";
+
+/// MLX's default stream and allocator are shared by a process, so these run one test at a time.
+const SERIAL: &[&str] = &["macmlx-models", "macmlx-engine"];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Suite {
+    /// Unit and integration tests of the crates.
+    Rust,
+    /// Examples in documentation.
+    Docs,
+    /// Real clients against the real program.
+    E2e,
+}
+
+/// Runs the suites, all when none is named, also after one has failed.
+pub(crate) fn run(suites: &[Suite]) -> Result<()> {
+    setup::run()?;
+    let suites = if suites.is_empty() {
+        Suite::value_variants()
+    } else {
+        suites
+    };
+    let starter = starter::gguf()?;
+    let mut lines = Vec::new();
+    let mut failed = false;
+    for suite in suites {
+        let (name, outcome) = match suite {
+            Suite::Rust => ("rust", rust(&starter)),
+            Suite::Docs => ("docs", docs()),
+            Suite::E2e => ("e2e", e2e(&starter)),
+        };
+        match outcome {
+            Ok(outcome) => {
+                // Documentation may have no examples; the other suites are never empty.
+                let is_empty = outcome.counts.ran() == 0 && *suite != Suite::Docs;
+                failed |= !outcome.succeeded || outcome.counts.failed > 0 || is_empty;
+                lines.push(format!("{name}: {}", outcome.counts));
+            }
+            Err(error) => {
+                failed = true;
+                lines.push(format!("{name}: did not run: {error:#}"));
+            }
+        }
+    }
+    println!("{}", lines.join("\n"));
+    if failed {
+        bail!("not every test passed");
+    }
+    Ok(())
+}
+
+/// What a suite's programs printed and how they ended.
+struct Outcome {
+    succeeded: bool,
+    counts: Counts,
+}
+
+fn rust(starter: &PathBuf) -> Result<Outcome> {
+    if let Ok(nextest) = tool::CARGO_NEXTEST.find_or_ensure() {
+        return watch(
+            std::process::Command::new(nextest)
+                .current_dir(workspace::root())
+                .args(["nextest", "run", "--workspace", "--no-fail-fast"])
+                .env(STARTER_GGUF, starter),
+        );
+    }
+    let mut parallel = shell::cargo();
+    parallel.args(["test", "--workspace", "--all-targets", "--no-fail-fast"]);
+    let mut serial = shell::cargo();
+    serial.args(["test", "--all-targets", "--no-fail-fast"]);
+    for package in SERIAL {
+        parallel.args(["--exclude", package]);
+        serial.args(["--package", package]);
+    }
+    serial.args(["--", "--test-threads=1"]);
+    let mut sum = Outcome {
+        succeeded: true,
+        counts: Counts::default(),
+    };
+    for command in [&mut parallel, &mut serial] {
+        let outcome = watch(
+            command
+                .current_dir(workspace::root())
+                .env(STARTER_GGUF, starter),
+        )?;
+        sum.succeeded &= outcome.succeeded;
+        sum.counts += outcome.counts;
+    }
+    Ok(sum)
+}
+
+fn docs() -> Result<Outcome> {
+    watch(shell::cargo().current_dir(workspace::root()).args([
+        "test",
+        "--workspace",
+        "--doc",
+        "--no-fail-fast",
+    ]))
+}
+
+fn e2e(starter: &PathBuf) -> Result<Outcome> {
+    let folder = workspace::root().join("tests/e2e");
+    let python = venv::ensure(&folder.join("requirements.txt"))?;
+    shell::run(shell::cargo().current_dir(workspace::root()).args([
+        "build",
+        "--package",
+        "macmlx-cli",
+        "--bin",
+        "macmlx",
+    ]))?;
+    watch(
+        std::process::Command::new(python)
+            .current_dir(workspace::root())
+            .args(["-m", "pytest", "-p", "no:cacheprovider"])
+            .arg(&folder)
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("MACMLX_BIN", workspace::target().join("debug/macmlx"))
+            .env(STARTER_GGUF, starter),
+    )
+}
+
+fn watch(command: &mut std::process::Command) -> Result<Outcome> {
+    let (succeeded, text) = shell::run_watched(command)?;
+    Ok(Outcome {
+        succeeded,
+        counts: Counts::read(&text),
+    })
+}

@@ -1,0 +1,134 @@
+//! Reads how many tests ran from what test runners print.
+
+use std::{
+    fmt::{Display, Formatter},
+    ops::AddAssign,
+};
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) passed: usize,
+    pub(super) failed: usize,
+    pub(super) skipped: usize,
+}
+
+impl Counts {
+    /// Sums the closing lines of nextest, of cargo's own runner and of pytest.
+    pub(super) fn read(text: &str) -> Self {
+        let mut sum = Self::default();
+        for line in text.lines() {
+            if is_closing(line.trim()) {
+                sum += Self::read_line(line);
+            }
+        }
+        sum
+    }
+
+    pub(super) fn ran(self) -> usize {
+        self.passed + self.failed
+    }
+
+    fn read_line(line: &str) -> Self {
+        let mut counts = Self::default();
+        let mut number: Option<usize> = None;
+        for word in line
+            .split([' ', ',', ';', '(', ')'])
+            .filter(|word| !word.is_empty())
+        {
+            if let Some(number) = number.take() {
+                match word {
+                    "passed" => counts.passed += number,
+                    "failed" | "error" | "errors" | "timed" => counts.failed += number,
+                    "skipped" | "ignored" => counts.skipped += number,
+                    _ => {}
+                }
+            }
+            number = word.parse().ok();
+        }
+        counts
+    }
+}
+
+fn is_closing(line: &str) -> bool {
+    line.starts_with("Summary [")
+        || line.starts_with("test result: ")
+        || line.starts_with("==") && line.ends_with("==") && line.contains(" in ")
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+    }
+}
+
+impl Display for Counts {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            passed,
+            failed,
+            skipped,
+        } = self;
+        write!(
+            formatter,
+            "{passed} passed, {failed} failed, {skipped} skipped"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_each_runner() {
+        for (text, passed, failed, skipped) in [
+            (
+                "     Summary [   0.5s] 12 tests run: 11 passed (1 slow), 1 failed, 2 skipped",
+                11,
+                1,
+                2,
+            ),
+            (
+                "Summary [ 99s] 3 tests run: 1 passed, 2 timed out, 0 skipped",
+                1,
+                2,
+                0,
+            ),
+            (
+                "test result: ok. 5 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out",
+                5,
+                0,
+                1,
+            ),
+            ("=== 1 failed, 4 passed, 2 errors in 3.21s ===", 4, 3, 0),
+            ("===== 7 passed in 60.01s (0:01:00) =====", 7, 0, 0),
+            ("a log line: 3 passed, 4 failed", 0, 0, 0),
+        ] {
+            assert_eq!(
+                Counts::read(text),
+                Counts {
+                    passed,
+                    failed,
+                    skipped
+                },
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn sums_the_binaries_of_cargo_test() {
+        let text = "test result: ok. 5 passed; 0 failed; 1 ignored\n\
+            test result: FAILED. 2 passed; 3 failed; 0 ignored\n";
+        assert_eq!(
+            Counts::read(text),
+            Counts {
+                passed: 7,
+                failed: 3,
+                skipped: 1
+            }
+        );
+    }
+}
