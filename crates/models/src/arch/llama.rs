@@ -3,7 +3,7 @@
 use mlx_rs::Array;
 use serde::Deserialize;
 
-use super::Architecture;
+use super::{Architecture, warn_of_unused_window};
 use crate::{
     Model, ModelError, Result, Segment,
     cache::{CacheOptions, LayerWindow, SequenceCache},
@@ -132,12 +132,17 @@ impl Architecture for Llama {
 }
 
 impl Config {
-    /// A window only where `layer_types` asks for one, as in mlx-lm: a bare `sliding_window`, as
-    /// early Mistral checkpoints have it, changes nothing.
+    /// A window only where `layer_types` asks for one, as in mlx-lm; early Mistral checkpoints have
+    /// a bare `sliding_window`.
     fn windows(&self) -> Result<Vec<LayerWindow>> {
         let Some(types) = &self.layer_types else {
+            warn_of_unused_window(self.sliding_window);
             return Ok(vec![None; self.num_hidden_layers]);
         };
+        if types.len() != self.num_hidden_layers {
+            let reason = format!("{} entries for {} layers", types.len(), self.num_hidden_layers);
+            return Err(ModelError::unsupported("layer_types", reason));
+        }
         types
             .iter()
             .map(|kind| match (kind.as_str(), self.sliding_window) {

@@ -46,5 +46,20 @@ macro_rules! architectures {
 }
 
 architectures! {
+    gemma3_text::Gemma3Text,
     llama::Llama,
+    phi3::Phi3,
+    qwen2::Qwen2,
+    qwen3::Qwen3,
+}
+
+/// Says that a window of the checkpoint is not applied, as it is not in mlx-lm: the answers differ
+/// from the original model's once a sequence is longer.
+fn warn_of_unused_window(window: Option<usize>) {
+    if let Some(window) = window {
+        tracing::warn!(
+            window,
+            "sliding_window of this checkpoint is not applied, as in mlx-lm"
+        );
+    }
 }

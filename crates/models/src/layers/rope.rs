@@ -70,10 +70,7 @@ impl Rope {
         let plain = Self {
             dims,
             traditional,
-            base: Some(base),
-            scale: 1.0,
-            frequencies: None,
-            magnitude: None,
+            ..Self::unscaled(head_dim, base)
         };
         let stretched = |frequencies: Vec<f32>, magnitude: f32| Self {
             base: None,
@@ -126,6 +123,18 @@ impl Rope {
                 )
             }
         })
+    }
+
+    /// Rotation of whole heads by `base` alone.
+    pub(crate) fn unscaled(head_dim: i32, base: f32) -> Self {
+        Self {
+            dims: head_dim,
+            traditional: false,
+            base: Some(base),
+            scale: 1.0,
+            frequencies: None,
+            magnitude: None,
+        }
     }
 
     /// Rotates `[1, heads, length, head_dim]` whose first row is at `position`.

@@ -72,13 +72,21 @@ impl RopeConfig {
             .rope_theta
     }
 
+    /// Refuses the kinds of scaling that mlx-lm's phi3 does not compute.
+    pub(crate) fn check_phi3(&self) -> Result<()> {
+        let settings = self.rope_scaling.as_ref().or(self.rope_parameters.as_ref());
+        match settings.and_then(Settings::kind) {
+            None | Some("default" | "longrope" | "su" | "linear") => Ok(()),
+            Some(other) => Err(unsupported(
+                &format!("type = {other}"),
+                "phi3 checkpoints use longrope, su or linear",
+            )),
+        }
+    }
+
     fn scaling(&self, settings: &Settings, dims: i32) -> Result<RopeScaling> {
-        let kind = settings
-            .old_type
-            .as_deref()
-            .or(settings.rope_type.as_deref());
         let factor = || required("factor", settings.factor);
-        Ok(match kind.unwrap_or("default") {
+        Ok(match settings.kind().unwrap_or("default") {
             "default" => RopeScaling::None,
             "linear" => RopeScaling::Linear {
                 factor: factor()? as f32,
@@ -136,6 +144,10 @@ impl RopeConfig {
 }
 
 impl Settings {
+    fn kind(&self) -> Option<&str> {
+        self.old_type.as_deref().or(self.rope_type.as_deref())
+    }
+
     /// Refuses an `attention_factor` that says otherwise than the rule that mlx-lm applies.
     fn check_magnitude(&self, magnitude: f32) -> Result<()> {
         match self.attention_factor {

@@ -1,0 +1,164 @@
+//! Phi-3, Phi-3.5 and Phi-4-mini: one matrix for queries, keys and values, one for gate and up,
+//! and rotation of a part of each head.
+
+use mlx_rs::{Array, error::Exception};
+use serde::Deserialize;
+
+use super::{Architecture, warn_of_unused_window};
+use crate::{
+    Model, Result, Segment,
+    cache::{CacheOptions, SequenceCache},
+    layers::{
+        Activation, Embedding, Heads, Linear, Output, RmsNorm, Rope, RopeConfig, Step,
+    },
+    weights::{Scope, Weights},
+};
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Config {
+    hidden_size: i32,
+    num_hidden_layers: usize,
+    intermediate_size: i32,
+    num_attention_heads: i32,
+    num_key_value_heads: Option<i32>,
+    rms_norm_eps: f32,
+    vocab_size: i32,
+    hidden_act: Option<String>,
+    tie_word_embeddings: Option<bool>,
+    sliding_window: Option<usize>,
+    #[serde(flatten)]
+    rope: RopeConfig,
+}
+
+#[derive(Debug)]
+struct Attention {
+    qkv_proj: Linear,
+    o_proj: Linear,
+    heads: Heads,
+    rope: Rope,
+}
+
+impl Attention {
+    fn load(config: &Config, scope: &mut Scope<'_>) -> Result<Self> {
+        let (hidden, queries) = (config.hidden_size, config.num_attention_heads);
+        let (kv, dim) = (config.num_key_value_heads.unwrap_or(queries), hidden / queries);
+        let all = (queries + 2 * kv) * dim;
+        Ok(Self {
+            qkv_proj: Linear::load(&mut scope.at("qkv_proj"), hidden, all, false)?,
+            o_proj: Linear::load(&mut scope.at("o_proj"), queries * dim, hidden, false)?,
+            heads: Heads { queries, kv, dim, scale: (dim as f32).powf(-0.5) },
+            rope: config.rope.build(dim, 10_000.0)?,
+        })
+    }
+
+    fn forward(&self, x: &Array, layer: usize, step: &mut Step<'_, '_>) -> Result<Array> {
+        let Heads { queries, kv, dim, .. } = self.heads;
+        let borders = [queries * dim, (queries + kv) * dim];
+        let qkv = self.qkv_proj.forward(x)?.split_at_indices(&borders, 1)?;
+        let [queries, keys, values] = &*qkv else {
+            return Err(Exception::custom("a split at two borders has three parts").into());
+        };
+        let attended = self.heads.attend((queries, keys, values), Some(&self.rope), layer, step)?;
+        self.o_proj.forward(&attended)
+    }
+}
+
+#[derive(Debug)]
+struct Mlp {
+    gate_up_proj: Linear,
+    down_proj: Linear,
+    activation: Activation,
+}
+
+impl Mlp {
+    fn load(config: &Config, activation: Activation, scope: &mut Scope<'_>) -> Result<Self> {
+        let (hidden, inner) = (config.hidden_size, config.intermediate_size);
+        Ok(Self {
+            gate_up_proj: Linear::load(&mut scope.at("gate_up_proj"), hidden, 2 * inner, false)?,
+            down_proj: Linear::load(&mut scope.at("down_proj"), inner, hidden, false)?,
+            activation,
+        })
+    }
+
+    fn forward(&self, x: &Array) -> Result<Array> {
+        let gate_up = self.gate_up_proj.forward(x)?.split_equal(2, 1)?;
+        let [gate, up] = &*gate_up else {
+            return Err(Exception::custom("half and half are two parts").into());
+        };
+        self.down_proj.forward(&self.activation.gate(gate, up)?)
+    }
+}
+
+#[derive(Debug)]
+struct Block {
+    input_layernorm: RmsNorm,
+    self_attn: Attention,
+    post_attention_layernorm: RmsNorm,
+    mlp: Mlp,
+}
+
+impl Block {
+    fn load(config: &Config, activation: Activation, scope: &mut Scope<'_>) -> Result<Self> {
+        let (hidden, eps) = (config.hidden_size, config.rms_norm_eps);
+        let norm = |scope: &mut Scope<'_>| RmsNorm::load(scope, hidden, eps);
+        Ok(Self {
+            input_layernorm: norm(&mut scope.at("input_layernorm"))?,
+            self_attn: Attention::load(config, &mut scope.at("self_attn"))?,
+            post_attention_layernorm: norm(&mut scope.at("post_attention_layernorm"))?,
+            mlp: Mlp::load(config, activation, &mut scope.at("mlp"))?,
+        })
+    }
+
+    fn forward(&self, x: &Array, layer: usize, step: &mut Step<'_, '_>) -> Result<Array> {
+        let attended = self.self_attn.forward(&self.input_layernorm.forward(x)?, layer, step)?;
+        let h = x.add(attended)?;
+        Ok(self.mlp.forward(&self.post_attention_layernorm.forward(&h)?)?.add(h)?)
+    }
+}
+
+/// A decoder of pre-norm blocks.
+#[derive(Debug)]
+pub(crate) struct Phi3 {
+    embed_tokens: Embedding,
+    layers: Vec<Block>,
+    output: Output,
+}
+
+impl Architecture for Phi3 {
+    type Config = Config;
+    const MODEL_TYPES: &'static [&'static str] = &["phi3"];
+
+    fn build(config: Config, weights: &mut Weights) -> Result<Self> {
+        let activation = Activation::Silu.expect("hidden_act", config.hidden_act.as_deref())?;
+        warn_of_unused_window(config.sliding_window);
+        config.rope.check_phi3()?;
+        let (hidden, vocab) = (config.hidden_size, config.vocab_size);
+        let embed_tokens = Embedding::load(&mut weights.at("model.embed_tokens"), vocab, hidden)?;
+        let layers = (0..config.num_hidden_layers)
+            .map(|i| Block::load(&config, activation, &mut weights.at(&format!("model.layers.{i}"))))
+            .collect::<Result<_>>()?;
+        let norm = RmsNorm::load(&mut weights.at("model.norm"), hidden, config.rms_norm_eps)?;
+        let tied = config.tie_word_embeddings;
+        let output = Output::load(weights, norm, &embed_tokens, (hidden, vocab), tied)?;
+        Ok(Self { embed_tokens, layers, output })
+    }
+}
+
+impl Model for Phi3 {
+    fn forward(&self, tokens: &Array, segments: &mut [Segment<'_>]) -> Result<Array> {
+        let mut step = Step::new(segments);
+        let mut h = self.embed_tokens.forward(tokens)?;
+        for (index, layer) in self.layers.iter().enumerate() {
+            h = layer.forward(&h, index, &mut step)?;
+        }
+        self.output.forward(h, &step)
+    }
+
+    fn new_cache(&self, options: &CacheOptions) -> Result<SequenceCache> {
+        SequenceCache::new(&vec![None; self.layers.len()], options)
+    }
+
+    fn vocab_size(&self) -> u32 {
+        self.output.vocab_size()
+    }
+}

@@ -1,0 +1,144 @@
+//! Qwen2 and Qwen2.5: biases on queries, keys and values.
+
+use mlx_rs::Array;
+use serde::Deserialize;
+
+use super::{Architecture, warn_of_unused_window};
+use crate::{
+    Model, Result, Segment,
+    cache::{CacheOptions, SequenceCache},
+    layers::{
+        Activation, Embedding, GatedMlp, Heads, Linear, Output, RmsNorm, Rope, RopeConfig, Step,
+    },
+    weights::{Scope, Weights},
+};
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Config {
+    hidden_size: i32,
+    num_hidden_layers: usize,
+    intermediate_size: i32,
+    num_attention_heads: i32,
+    num_key_value_heads: i32,
+    rms_norm_eps: f32,
+    vocab_size: i32,
+    hidden_act: Option<String>,
+    tie_word_embeddings: Option<bool>,
+    #[serde(default)]
+    use_sliding_window: bool,
+    sliding_window: Option<usize>,
+    #[serde(flatten)]
+    rope: RopeConfig,
+}
+
+#[derive(Debug)]
+struct Attention {
+    q_proj: Linear,
+    k_proj: Linear,
+    v_proj: Linear,
+    o_proj: Linear,
+    heads: Heads,
+    rope: Rope,
+}
+
+impl Attention {
+    fn load(config: &Config, scope: &mut Scope<'_>) -> Result<Self> {
+        let (hidden, queries) = (config.hidden_size, config.num_attention_heads);
+        let (kv, dim) = (config.num_key_value_heads, hidden / queries);
+        Ok(Self {
+            q_proj: Linear::load(&mut scope.at("q_proj"), hidden, queries * dim, true)?,
+            k_proj: Linear::load(&mut scope.at("k_proj"), hidden, kv * dim, true)?,
+            v_proj: Linear::load(&mut scope.at("v_proj"), hidden, kv * dim, true)?,
+            o_proj: Linear::load(&mut scope.at("o_proj"), queries * dim, hidden, false)?,
+            heads: Heads { queries, kv, dim, scale: (dim as f32).powf(-0.5) },
+            rope: config.rope.build(dim, 1_000_000.0)?,
+        })
+    }
+
+    fn forward(&self, x: &Array, layer: usize, step: &mut Step<'_, '_>) -> Result<Array> {
+        let queries = self.q_proj.forward(x)?;
+        let keys = self.k_proj.forward(x)?;
+        let values = self.v_proj.forward(x)?;
+        let rope = Some(&self.rope);
+        let attended = self.heads.attend((&queries, &keys, &values), rope, layer, step)?;
+        self.o_proj.forward(&attended)
+    }
+}
+
+#[derive(Debug)]
+struct Block {
+    input_layernorm: RmsNorm,
+    self_attn: Attention,
+    post_attention_layernorm: RmsNorm,
+    mlp: GatedMlp,
+}
+
+impl Block {
+    fn load(config: &Config, activation: Activation, scope: &mut Scope<'_>) -> Result<Self> {
+        let (hidden, intermediate) = (config.hidden_size, config.intermediate_size);
+        let norm = |scope: &mut Scope<'_>| RmsNorm::load(scope, hidden, config.rms_norm_eps);
+        let mlp = &mut scope.at("mlp");
+        let mlp = GatedMlp::load(mlp, hidden, intermediate, false, activation)?;
+        Ok(Self {
+            input_layernorm: norm(&mut scope.at("input_layernorm"))?,
+            self_attn: Attention::load(config, &mut scope.at("self_attn"))?,
+            post_attention_layernorm: norm(&mut scope.at("post_attention_layernorm"))?,
+            mlp,
+        })
+    }
+
+    fn forward(&self, x: &Array, layer: usize, step: &mut Step<'_, '_>) -> Result<Array> {
+        let attended = self.self_attn.forward(&self.input_layernorm.forward(x)?, layer, step)?;
+        let h = x.add(attended)?;
+        Ok(self.mlp.forward(&self.post_attention_layernorm.forward(&h)?)?.add(h)?)
+    }
+}
+
+/// A decoder of pre-norm blocks.
+#[derive(Debug)]
+pub(crate) struct Qwen2 {
+    embed_tokens: Embedding,
+    layers: Vec<Block>,
+    output: Output,
+}
+
+impl Architecture for Qwen2 {
+    type Config = Config;
+    const MODEL_TYPES: &'static [&'static str] = &["qwen2"];
+
+    fn build(config: Config, weights: &mut Weights) -> Result<Self> {
+        let activation = Activation::Silu.expect("hidden_act", config.hidden_act.as_deref())?;
+        if config.use_sliding_window {
+            warn_of_unused_window(config.sliding_window);
+        }
+        weights.ignore(|key| key.ends_with("self_attn.rotary_emb.inv_freq"));
+        let (hidden, vocab) = (config.hidden_size, config.vocab_size);
+        let embed_tokens = Embedding::load(&mut weights.at("model.embed_tokens"), vocab, hidden)?;
+        let layers = (0..config.num_hidden_layers)
+            .map(|i| Block::load(&config, activation, &mut weights.at(&format!("model.layers.{i}"))))
+            .collect::<Result<_>>()?;
+        let norm = RmsNorm::load(&mut weights.at("model.norm"), hidden, config.rms_norm_eps)?;
+        let tied = config.tie_word_embeddings;
+        let output = Output::load(weights, norm, &embed_tokens, (hidden, vocab), tied)?;
+        Ok(Self { embed_tokens, layers, output })
+    }
+}
+
+impl Model for Qwen2 {
+    fn forward(&self, tokens: &Array, segments: &mut [Segment<'_>]) -> Result<Array> {
+        let mut step = Step::new(segments);
+        let mut h = self.embed_tokens.forward(tokens)?;
+        for (index, layer) in self.layers.iter().enumerate() {
+            h = layer.forward(&h, index, &mut step)?;
+        }
+        self.output.forward(h, &step)
+    }
+
+    fn new_cache(&self, options: &CacheOptions) -> Result<SequenceCache> {
+        SequenceCache::new(&vec![None; self.layers.len()], options)
+    }
+
+    fn vocab_size(&self) -> u32 {
+        self.output.vocab_size()
+    }
+}
