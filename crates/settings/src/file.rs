@@ -1,0 +1,237 @@
+//! Reading `settings.json` forgivingly and patching it without losing what others wrote there.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use serde_json::{Map, Value};
+
+use crate::{Settings, state_file};
+
+/// Settings and what was wrong with the file they came from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    pub settings: Settings,
+    /// Sentences for a person; each says what was done about it.
+    pub warnings: Vec<String>,
+}
+
+/// A patch that cannot be applied.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("cannot access {}: {source}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error("{} is not a JSON object; repair or remove it first", path.display())]
+    Unreadable { path: PathBuf },
+    #[error("setting `{key}` cannot be that: {reason}")]
+    Invalid { key: String, reason: String },
+    #[error("a settings patch is a JSON object of keys and values")]
+    NotAnObject,
+}
+
+/// Reads the settings. A missing file means defaults; one that is not a JSON object is set aside;
+/// a value of the wrong type counts as its default and stays in the file.
+pub fn load(path: &Path) -> Result<Loaded, Error> {
+    let mut warnings = Vec::new();
+    let document = match read_document(path) {
+        Ok(document) => document,
+        Err(Error::Unreadable { .. }) => {
+            let aside = state_file::set_aside(path).map_err(|source| Error::Io {
+                path: path.into(),
+                source,
+            })?;
+            warnings.push(format!(
+                "{} could not be read; it is kept as {} and defaults apply",
+                path.display(),
+                aside.display()
+            ));
+            Map::new()
+        }
+        Err(error) => return Err(error),
+    };
+    let (settings, wrong) = typed(&document);
+    warnings.extend(wrong.into_iter().map(|(key, reason)| {
+        format!(
+            "{}: `{key}` is ignored, its default applies: {reason}",
+            path.display()
+        )
+    }));
+    Ok(Loaded { settings, warnings })
+}
+
+/// Applies a JSON merge patch (RFC 7396: `null` removes a key) and writes the file.
+pub fn patch(path: &Path, patch: &Value) -> Result<Settings, Error> {
+    let Value::Object(changes) = patch else {
+        return Err(Error::NotAnObject);
+    };
+    let mut document = read_document(path)?;
+    merge(&mut document, changes);
+    let (settings, wrong) = typed(&document);
+    if let Some((key, reason)) = wrong.into_iter().find(|(key, _)| changes.contains_key(key)) {
+        return Err(Error::Invalid { key, reason });
+    }
+    let mut text = format!("{:#}", Value::Object(document));
+    text.push('\n');
+    state_file::write(path, text.as_bytes()).map_err(|source| Error::Io {
+        path: path.into(),
+        source,
+    })?;
+    Ok(settings)
+}
+
+fn read_document(path: &Path) -> Result<Map<String, Value>, Error> {
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Map::new()),
+        Err(source) => {
+            return Err(Error::Io {
+                path: path.into(),
+                source,
+            });
+        }
+    };
+    serde_json::from_slice(&bytes).map_err(|_| Error::Unreadable { path: path.into() })
+}
+
+/// The settings of a document, and each key whose value has the wrong type.
+fn typed(document: &Map<String, Value>) -> (Settings, Vec<(String, String)>) {
+    let mut good = Map::new();
+    let mut wrong = Vec::new();
+    for (key, value) in document {
+        // `null` is how other writers spell "not set".
+        if value.is_null() {
+            continue;
+        }
+        let single = Map::from_iter([(key.clone(), value.clone())]);
+        match serde_json::from_value::<Settings>(Value::Object(single)) {
+            Ok(_) => {
+                good.insert(key.clone(), value.clone());
+            }
+            Err(error) => wrong.push((key.clone(), error.to_string())),
+        }
+    }
+    let settings = serde_json::from_value(Value::Object(good)).unwrap_or_default();
+    (settings, wrong)
+}
+
+fn merge(target: &mut Map<String, Value>, changes: &Map<String, Value>) {
+    for (key, change) in changes {
+        match change {
+            Value::Null => {
+                target.remove(key);
+            }
+            Value::Object(nested) => {
+                let inner = target.entry(key.clone()).or_insert(Value::Null);
+                if !inner.is_object() {
+                    *inner = Value::Object(Map::new());
+                }
+                if let Value::Object(inner) = inner {
+                    merge(inner, nested);
+                }
+            }
+            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                target.insert(key.clone(), change.clone());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn file_with(contents: &str) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("settings.json");
+        fs::write(&path, contents).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn a_missing_file_means_defaults() {
+        let folder = tempfile::tempdir().unwrap();
+        let loaded = load(&folder.path().join("settings.json")).unwrap();
+        assert_eq!(loaded.settings, Settings::default());
+        assert!(loaded.warnings.is_empty());
+    }
+
+    #[test]
+    fn keys_of_existing_installations_are_honoured() {
+        let (_folder, path) = file_with(
+            r#"{"serverPort": 8123, "serverAPIKey": "k", "hfEndpoint": "https://hf-mirror.com",
+                "maxResidentMemoryGB": 12, "lastLoadedModel": null, "preferredEngine": "mlx-swift-lm"}"#,
+        );
+        let loaded = load(&path).unwrap();
+        assert_eq!(loaded.settings.server_port, 8123);
+        assert_eq!(loaded.settings.api_key(), Some("k"));
+        assert_eq!(loaded.settings.hf_endpoint, "https://hf-mirror.com");
+        assert_eq!(loaded.settings.max_resident_memory_gb, Some(12.0));
+        assert!(loaded.warnings.is_empty());
+    }
+
+    #[test]
+    fn an_empty_key_is_no_key() {
+        let (_folder, path) = file_with(r#"{"serverAPIKey": ""}"#);
+        assert_eq!(load(&path).unwrap().settings.api_key(), None);
+    }
+
+    #[test]
+    fn an_unreadable_file_is_kept_aside_and_reported() {
+        let (folder, path) = file_with("{ not json");
+        let loaded = load(&path).unwrap();
+        assert_eq!(loaded.settings, Settings::default());
+        assert_eq!(loaded.warnings.len(), 1);
+        assert!(!path.exists());
+        let kept = fs::read_dir(folder.path())
+            .unwrap()
+            .next()
+            .unwrap()
+            .unwrap();
+        assert_eq!(fs::read_to_string(kept.path()).unwrap(), "{ not json");
+    }
+
+    #[test]
+    fn a_wrong_value_costs_only_itself() {
+        let (_folder, path) = file_with(r#"{"serverPort": "eighty", "maxBatchSize": 3}"#);
+        let loaded = load(&path).unwrap();
+        assert_eq!(loaded.settings.server_port, 8000);
+        assert_eq!(loaded.settings.max_batch_size, 3);
+        assert!(loaded.warnings[0].contains("serverPort"));
+        assert!(path.exists());
+    }
+
+    #[test]
+    fn a_patch_keeps_unknown_keys_and_removes_nulls() {
+        let (_folder, path) =
+            file_with(r#"{"sparkleUpdateChannel": "beta", "serverPort": 1, "kvBits": 4}"#);
+        let settings = patch(&path, &json!({"serverPort": 9000, "kvBits": null})).unwrap();
+        assert_eq!(settings.server_port, 9000);
+        let written: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        assert_eq!(
+            written,
+            json!({"sparkleUpdateChannel": "beta", "serverPort": 9000})
+        );
+    }
+
+    #[test]
+    fn a_bad_patch_changes_nothing() {
+        let (_folder, path) = file_with(r#"{"serverPort": 1}"#);
+        let error = patch(&path, &json!({"serverPort": "x"})).unwrap_err();
+        assert!(error.to_string().contains("serverPort"));
+        assert_eq!(fs::read_to_string(&path).unwrap(), r#"{"serverPort": 1}"#);
+        assert!(matches!(patch(&path, &json!([])), Err(Error::NotAnObject)));
+    }
+
+    #[test]
+    fn an_unreadable_file_is_never_overwritten_by_a_patch() {
+        let (_folder, path) = file_with("[]");
+        assert!(matches!(
+            patch(&path, &json!({"serverPort": 1})),
+            Err(Error::Unreadable { .. })
+        ));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "[]");
+    }
+}

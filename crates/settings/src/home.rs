@@ -1,0 +1,185 @@
+//! Where each thing is kept below `~/.mac-mlx`.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use crate::{Environment, Settings};
+
+/// There is no place for data.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "neither MACMLX_HOME nor HOME is set; set MACMLX_HOME to the folder for models and settings"
+)]
+pub struct NoHome;
+
+/// The data folder; every path macMLX reads or writes comes from here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Home {
+    root: PathBuf,
+    user_home: Option<PathBuf>,
+}
+
+impl Home {
+    /// `$MACMLX_HOME`, else `~/.mac-mlx`. Nothing is created yet.
+    pub fn new(environment: &Environment) -> Result<Self, NoHome> {
+        let root = match (&environment.macmlx_home, &environment.user_home) {
+            (Some(root), _) => std::path::absolute(root).map_err(|_| NoHome)?,
+            (None, Some(user)) => user.join(".mac-mlx"),
+            (None, None) => return Err(NoHome),
+        };
+        Ok(Self {
+            root,
+            user_home: environment.user_home.clone(),
+        })
+    }
+
+    /// A home at a given folder, for tests and tools.
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Self {
+            root: root.into(),
+            user_home: None,
+        }
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub fn settings_file(&self) -> PathBuf {
+        self.root.join("settings.json")
+    }
+
+    /// Who serves, on which port: shared by app and CLI.
+    pub fn pid_file(&self) -> PathBuf {
+        self.root.join("macmlx.pid")
+    }
+
+    /// Locked by the running server for as long as it lives, which a pid alone cannot prove.
+    pub fn lock_file(&self) -> PathBuf {
+        self.root.join("macmlx.lock")
+    }
+
+    /// Secret of the `/x` routes, mode 0600.
+    pub fn control_token_file(&self) -> PathBuf {
+        self.root.join("control-token")
+    }
+
+    /// MCP servers, in the shape desktop clients share.
+    pub fn mcp_file(&self) -> PathBuf {
+        self.root.join("mcp.json")
+    }
+
+    /// `models/`, or where the settings say models are.
+    pub fn models(&self, settings: &Settings) -> PathBuf {
+        match settings.model_directory.as_deref() {
+            Some(configured) => self.expand(configured),
+            None => self.root.join("models"),
+        }
+    }
+
+    /// Unfinished downloads.
+    pub fn downloads(&self) -> PathBuf {
+        self.root.join("downloads")
+    }
+
+    pub fn logs(&self) -> PathBuf {
+        self.root.join("logs")
+    }
+
+    /// What was typed into `macmlx run`.
+    pub fn prompt_history_file(&self) -> PathBuf {
+        self.root.join("prompt-history")
+    }
+
+    /// Creates the root, readable by its owner only.
+    pub fn create(&self) -> io::Result<()> {
+        if self.root.is_dir() {
+            return Ok(());
+        }
+        fs::create_dir_all(&self.root)?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            fs::set_permissions(&self.root, fs::Permissions::from_mode(0o700))?;
+        }
+        Ok(())
+    }
+
+    /// Folders in settings may begin with `~` or be `file://` URLs, as macMLX on macOS wrote them.
+    fn expand(&self, configured: &str) -> PathBuf {
+        let path = match configured.strip_prefix("file://") {
+            Some(url_path) => percent_decode(url_path),
+            None => configured.to_owned(),
+        };
+        match (path.strip_prefix('~'), &self.user_home) {
+            (Some(rest), Some(user)) if rest.is_empty() || rest.starts_with('/') => {
+                user.join(rest.trim_start_matches('/'))
+            }
+            _ => self.root.join(path),
+        }
+    }
+}
+
+fn percent_decode(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut index = 0;
+    while index < bytes.len() {
+        let escaped = (bytes[index] == b'%')
+            .then(|| text.get(index + 1..index + 3))
+            .flatten()
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        decoded.push(escaped.unwrap_or(bytes[index]));
+        index += if escaped.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn home() -> Home {
+        Home::new(&Environment {
+            user_home: Some("/users/ann".into()),
+            ..Environment::default()
+        })
+        .unwrap()
+    }
+
+    fn models(directory: &str) -> PathBuf {
+        home().models(&Settings {
+            model_directory: Some(directory.into()),
+            ..Settings::default()
+        })
+    }
+
+    #[test]
+    fn the_variable_moves_everything() {
+        let moved = Home::new(&Environment {
+            user_home: Some("/users/ann".into()),
+            macmlx_home: Some("/data/mlx".into()),
+            ..Environment::default()
+        })
+        .unwrap();
+        assert_eq!(moved.pid_file(), Path::new("/data/mlx/macmlx.pid"));
+        assert_eq!(
+            moved.models(&Settings::default()),
+            Path::new("/data/mlx/models")
+        );
+        assert_eq!(home().root(), Path::new("/users/ann/.mac-mlx"));
+        assert!(Home::new(&Environment::default()).is_err());
+    }
+
+    #[test]
+    fn model_directories_as_settings_spell_them() {
+        assert_eq!(models("~/models"), Path::new("/users/ann/models"));
+        assert_eq!(models("/big/models"), Path::new("/big/models"));
+        assert_eq!(
+            models("file:///Volumes/My%20Disk/models"),
+            Path::new("/Volumes/My Disk/models")
+        );
+    }
+}

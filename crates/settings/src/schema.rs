@@ -1,0 +1,68 @@
+//! The settings themselves: one field each, with its default.
+
+use serde::{Deserialize, Serialize};
+
+/// Settings as `settings.json` holds them, in the key spelling of existing macMLX installations.
+///
+/// Keys that are not here stay in the file untouched.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Settings {
+    /// Address the server binds. Anything but loopback needs an API key.
+    pub server_host: String,
+    pub server_port: u16,
+    /// Key clients must send; none or empty: no key.
+    #[serde(rename = "serverAPIKey")]
+    pub server_api_key: Option<String>,
+    /// Model the server loads at start and `run` uses when none is named.
+    pub default_model: Option<String>,
+    /// Folder of the models, in place of `models/` in the home.
+    pub model_directory: Option<String>,
+    /// Hub, or a mirror of it.
+    pub hf_endpoint: String,
+    /// Sequences that are decoded together.
+    pub max_batch_size: u32,
+    /// Requests that may wait before new ones are turned away.
+    pub max_waiting_requests: u32,
+    /// Prompt tokens computed between two decode steps.
+    pub prefill_chunk_tokens: u32,
+    /// On CPUs: weights are held as float32 when they need no more than this; 0 never does.
+    #[serde(rename = "dequantizeBudgetGB")]
+    pub dequantize_budget_gb: f64,
+    /// Bits of the KV cache (4 or 8); none keeps it in the model's precision.
+    pub kv_bits: Option<u8>,
+    /// Values that share a scale in a quantized KV cache.
+    pub kv_group_size: u32,
+    /// Upper bound for the weights and caches of loaded models; none leaves it to the engine.
+    #[serde(rename = "maxResidentMemoryGB")]
+    pub max_resident_memory_gb: Option<f64>,
+    pub log_retention_days: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            server_host: "127.0.0.1".into(),
+            server_port: 8000,
+            server_api_key: None,
+            default_model: None,
+            model_directory: None,
+            hf_endpoint: "https://huggingface.co".into(),
+            max_batch_size: 16,
+            max_waiting_requests: 64,
+            prefill_chunk_tokens: 512,
+            dequantize_budget_gb: 4.0,
+            kv_bits: None,
+            kv_group_size: 64,
+            max_resident_memory_gb: None,
+            log_retention_days: 7,
+        }
+    }
+}
+
+impl Settings {
+    /// The key clients must send, if any.
+    pub fn api_key(&self) -> Option<&str> {
+        self.server_api_key.as_deref().filter(|key| !key.is_empty())
+    }
+}

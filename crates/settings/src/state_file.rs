@@ -1,0 +1,93 @@
+//! Writing state so that a crash leaves the old file or the new one, never half of either.
+
+use std::{
+    fs, io,
+    io::Write,
+    path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+/// Replaces `path` atomically: temporary file beside it, fsync, rename. New files are readable by
+/// their owner only, existing ones keep their mode.
+pub fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    // A link is followed, so that settings kept elsewhere stay there.
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let folder = target.parent().unwrap_or(folder);
+    let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
+    temporary.write_all(contents)?;
+    if let Ok(metadata) = fs::metadata(&target) {
+        temporary
+            .as_file()
+            .set_permissions(metadata.permissions())?;
+    }
+    temporary.as_file().sync_all()?;
+    temporary.persist(&target).map_err(|error| error.error)?;
+    // The rename itself is durable only once the folder is.
+    fs::File::open(folder)?.sync_all()
+}
+
+/// Moves a file that cannot be read out of the way, keeping its contents; returns where it is now.
+pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
+    let seconds = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |elapsed| elapsed.as_secs());
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".unreadable-{seconds}"));
+    let mut aside = path.with_file_name(&name);
+    let mut attempt = 1;
+    while aside.exists() {
+        let mut other = name.clone();
+        other.push(format!("-{attempt}"));
+        aside = path.with_file_name(other);
+        attempt += 1;
+    }
+    fs::rename(path, &aside)?;
+    Ok(aside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replaces_and_leaves_nothing_else_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state/settings.json");
+        write(&path, b"one").unwrap();
+        write(&path, b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn follows_links_and_keeps_the_mode() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().join("real.json");
+        fs::write(&real, "old").unwrap();
+        fs::set_permissions(&real, fs::Permissions::from_mode(0o644)).unwrap();
+        let link = folder.path().join("link.json");
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        write(&link, b"new").unwrap();
+        assert_eq!(fs::read(&real).unwrap(), b"new");
+        assert!(link.is_symlink());
+        let mode = fs::metadata(&real).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o644);
+    }
+
+    #[test]
+    fn files_set_aside_do_not_replace_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("settings.json");
+        for contents in ["first", "second"] {
+            fs::write(&path, contents).unwrap();
+            let aside = set_aside(&path).unwrap();
+            assert_eq!(fs::read_to_string(aside).unwrap(), contents);
+        }
+        assert!(!path.exists());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+}
