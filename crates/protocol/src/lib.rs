@@ -1,1 +1,13 @@
-//! protocol
+//! Dialects as pure functions: what a client sends becomes a `GenerateRequest`, what the backend
+//! says becomes the client's frames. No HTTP here.
+//!
+//! A generating endpoint is one file: wire types, translation, stream encoder and reply together,
+//! behind [`Endpoint`] and [`StreamEncoder`]. One handler in the server serves them all.
+
+mod endpoint;
+mod error;
+pub mod json;
+pub mod openai;
+
+pub use endpoint::{Context, Endpoint, Frame, Framing, Reply, StreamEncoder, Translation};
+pub use error::Error;

@@ -1,1 +1,31 @@
-//! server
+//! The dialects over HTTP: one generic handler for all generating endpoints, and what stands around
+//! it (keys, hosts, origins, limits, listener, shutdown).
+//!
+//! ```no_run
+//! # use std::{sync::Arc, time::Duration};
+//! # use macmlx_inference::{Backend, Catalog};
+//! # async fn run(backend: Arc<dyn Backend>, catalog: Arc<dyn Catalog>) -> Result<(), Box<dyn std::error::Error>> {
+//! use macmlx_server::{IfBusy, Options, bind, router, serve};
+//!
+//! let options = Options::default();
+//! let listener = bind("127.0.0.1", 8000, IfBusy::NextFree, &options).await?;
+//! let router = router(backend, catalog, axum::Router::new(), options);
+//! serve(listener, router, std::future::pending(), Duration::from_secs(5)).await?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod closing;
+mod exchange;
+mod generate;
+mod guard;
+mod listener;
+mod live;
+mod options;
+mod router;
+mod routes;
+mod running;
+
+pub use listener::{BindError, IfBusy, Listener, bind, serve};
+pub use options::{ApiKey, Options};
+pub use router::router;

@@ -1,1 +1,4 @@
-//! test-support
+//! What tests of several crates share: golden files and readers of streams.
+
+pub mod golden;
+pub mod sse;

@@ -1,0 +1,380 @@
+//! `POST /v1/completions`, in the shape of `text_completion`.
+
+use macmlx_inference::{
+    FinishReason, GenerateRequest, GenerationEvent, InferenceError, Logprobs, Prompt, TokenLogprob,
+    Usage,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{
+    chat_completions::StreamOptions, error, logprobs::Legacy, refused, sampling, sampling::checked,
+    stop, usage,
+};
+use crate::{Context, Endpoint, Error, Frame, Framing, Reply, StreamEncoder, Translation, json};
+
+/// OpenAI's default for this endpoint.
+const DEFAULT_MAX_TOKENS: u32 = 16;
+const MAX_PROMPTS: usize = 1024;
+
+/// The route, as data for [`Endpoint`].
+#[derive(Debug)]
+pub struct Completions;
+
+/// The body, types checked.
+#[derive(Debug)]
+pub struct Request {
+    fields: Fields,
+    sampling: sampling::Fields,
+    stop: stop::Fields,
+}
+
+#[derive(Debug, Deserialize)]
+struct Fields {
+    model: String,
+    prompt: Value,
+    n: Option<i64>,
+    best_of: Option<i64>,
+    echo: Option<bool>,
+    /// Alternatives for each token; 0 reports the sampled token alone.
+    logprobs: Option<i64>,
+    stream: Option<bool>,
+    stream_options: Option<StreamOptions>,
+}
+
+impl Endpoint for Completions {
+    type Request = Request;
+    type Encoder = Encoder;
+
+    fn parse(body: &[u8]) -> Result<Request, Error> {
+        let body = json::object(body)?;
+        refused::check_completions(&body)?;
+        Ok(Request {
+            fields: json::fields(&body)?,
+            sampling: json::fields(&body)?,
+            stop: json::fields(&body)?,
+        })
+    }
+
+    fn wants_stream(request: &Request) -> bool {
+        request.fields.stream == Some(true)
+    }
+
+    fn translate(request: Request, context: Context) -> Result<Translation<Encoder>, Error> {
+        let wants_stream = Self::wants_stream(&request);
+        let fields = request.fields;
+        let prompts = prompts(fields.prompt)?;
+        let choices = checked("n", fields.n, 1..=128)?.unwrap_or(1) as u32;
+        if fields.best_of.is_some_and(|best_of| best_of != i64::from(choices)) {
+            return Err(Error::unsupported(
+                "best_of",
+                "choices are not ranked; use `n`",
+            ));
+        }
+        let top = checked("logprobs", fields.logprobs, 0..=5)?.map(|top| top as u8);
+        let echo = fields.echo == Some(true);
+        let sampling = request.sampling.into_params()?;
+        // An echo alone is a way to score a prompt.
+        let least = i64::from(!echo);
+        let stop = request.stop.into_conditions(least, Some(DEFAULT_MAX_TOKENS))?;
+        let encoder = Encoder {
+            context,
+            wants_stream,
+            wants_usage: StreamOptions::wants_usage(fields.stream_options.as_ref()),
+            top,
+            model: fields.model.clone(),
+            prompts: prompts.iter().map(|prompt| Echo::of(prompt, echo, top)).collect(),
+            choices_of_each: choices as usize,
+            choices: (0..prompts.len() * choices as usize)
+                .map(|_| Choice::default())
+                .collect(),
+            open_prompts: prompts.len(),
+            usage: Usage::default(),
+        };
+        let requests = prompts
+            .into_iter()
+            .zip(&encoder.prompts)
+            .map(|(prompt, prompt_echo)| GenerateRequest {
+                model: fields.model.clone(),
+                logprobs: logprobs(top, prompt_echo),
+                prompt,
+                sampling: sampling.clone(),
+                stop: stop.clone(),
+                choices,
+                ..GenerateRequest::new(String::new(), Prompt::Text(String::new()))
+            })
+            .collect();
+        Ok(Translation { requests, encoder })
+    }
+
+    fn error_reply(error: &Error) -> Reply {
+        error::reply(error)
+    }
+}
+
+fn logprobs(top: Option<u8>, echo: &Echo) -> Option<Logprobs> {
+    let prompt = matches!(echo, Echo::OfTokens);
+    (top.is_some() || prompt).then(|| Logprobs {
+        top: top.unwrap_or(0),
+        prompt,
+    })
+}
+
+/// One prompt for each string or array of tokens.
+fn prompts(prompt: Value) -> Result<Vec<Prompt>, Error> {
+    let prompts = match prompt {
+        Value::String(text) => vec![Prompt::Text(text)],
+        Value::Array(items) if items.first().is_some_and(Value::is_number) => {
+            vec![Prompt::Tokens(json::fields_at(&items.into(), "prompt")?)]
+        }
+        Value::Array(items) => items
+            .into_iter()
+            .enumerate()
+            .map(|(index, item)| match item {
+                Value::String(text) => Ok(Prompt::Text(text)),
+                Value::Array(_) => {
+                    json::fields_at(&item, &format!("prompt[{index}]")).map(Prompt::Tokens)
+                }
+                _ => Err(wrong_prompt(&format!("prompt[{index}]"))),
+            })
+            .collect::<Result<_, _>>()?,
+        _ => return Err(wrong_prompt("prompt")),
+    };
+    if let Some(index) = prompts
+        .iter()
+        .position(|prompt| matches!(prompt, Prompt::Tokens(tokens) if tokens.is_empty()))
+    {
+        return Err(Error::invalid("prompt", format!("prompt[{index}] has no tokens")));
+    }
+    match prompts.len() {
+        0 => Err(Error::invalid("prompt", "prompt is empty")),
+        1..=MAX_PROMPTS => Ok(prompts),
+        count => Err(Error::invalid(
+            "prompt",
+            format!("prompt has {count} items; at most {MAX_PROMPTS} are taken at once"),
+        )),
+    }
+}
+
+fn wrong_prompt(param: &str) -> Error {
+    Error::invalid(
+        param,
+        format!("{param} must be a string, an array of strings, or an array or arrays of tokens"),
+    )
+}
+
+/// Where the text of a prompt to be repeated comes from.
+#[derive(Debug)]
+enum Echo {
+    No,
+    /// The client sent it, and nothing needs its tokens.
+    Text(String),
+    /// The backend reports the prompt's tokens.
+    OfTokens,
+}
+
+impl Echo {
+    fn of(prompt: &Prompt, echo: bool, top: Option<u8>) -> Self {
+        match prompt {
+            _ if !echo => Self::No,
+            Prompt::Text(text) if top.is_none() => Self::Text(text.clone()),
+            Prompt::Text(_) | Prompt::Tokens(_) | Prompt::Chat(_) => Self::OfTokens,
+        }
+    }
+}
+
+/// Builds `text_completion` frames or one `text_completion`.
+#[derive(Debug)]
+pub struct Encoder {
+    context: Context,
+    wants_stream: bool,
+    wants_usage: bool,
+    top: Option<u8>,
+    model: String,
+    prompts: Vec<Echo>,
+    choices_of_each: usize,
+    /// All choices of the first prompt, then those of the next.
+    choices: Vec<Choice>,
+    open_prompts: usize,
+    usage: Usage,
+}
+
+#[derive(Debug, Default)]
+struct Choice {
+    text: String,
+    logprobs: Legacy,
+    /// Characters of text so far, frames included.
+    offset: usize,
+    finish_reason: Option<&'static str>,
+}
+
+impl Encoder {
+    fn index(&self, prompt: usize, choice: u32) -> usize {
+        prompt * self.choices_of_each + choice as usize
+    }
+
+    fn piece(&mut self, index: usize, text: &str, tokens: &[TokenLogprob]) -> Option<Frame> {
+        let wants_top = self.top.is_some_and(|top| top > 0);
+        let choice = self.choices.get_mut(index)?;
+        let mut logprobs = Legacy::default();
+        if self.top.is_some() {
+            logprobs.add(tokens, wants_top, &mut choice.offset);
+        }
+        if text.is_empty() && (self.top.is_none() || tokens.is_empty()) {
+            return None;
+        }
+        if self.wants_stream {
+            let logprobs = self.top.map(|_| logprobs.into_value(wants_top));
+            return Some(self.chunk(index, text, logprobs, None));
+        }
+        choice.text.push_str(text);
+        choice.logprobs.append(logprobs);
+        None
+    }
+
+    fn echo(&mut self, prompt: usize, tokens: &[TokenLogprob]) -> Vec<Frame> {
+        let text = match self.prompts.get(prompt) {
+            Some(Echo::Text(text)) => text.clone(),
+            Some(Echo::OfTokens) => {
+                let bytes: Vec<u8> = tokens
+                    .iter()
+                    .flat_map(|token| token.bytes.iter().copied())
+                    .collect();
+                String::from_utf8_lossy(&bytes).into_owned()
+            }
+            Some(Echo::No) | None => return Vec::new(),
+        };
+        let first = self.index(prompt, 0);
+        (first..first + self.choices_of_each)
+            .filter_map(|index| self.piece(index, &text, tokens))
+            .collect()
+    }
+
+    fn finish(&mut self, index: usize, reason: FinishReason) -> Vec<Frame> {
+        let reason = match reason {
+            FinishReason::Stop | FinishReason::ToolCalls | FinishReason::Cancelled => "stop",
+            FinishReason::Length => "length",
+        };
+        let Some(choice) = self.choices.get_mut(index) else {
+            return Vec::new();
+        };
+        choice.finish_reason = Some(reason);
+        if self.wants_stream {
+            vec![self.chunk(index, "", None, Some(reason))]
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn complete(&mut self, usage: Usage) -> Vec<Frame> {
+        self.usage.prompt_tokens += usage.prompt_tokens;
+        self.usage.cached_tokens += usage.cached_tokens;
+        self.usage.completion_tokens += usage.completion_tokens;
+        self.usage.reasoning_tokens += usage.reasoning_tokens;
+        self.open_prompts = self.open_prompts.saturating_sub(1);
+        if self.open_prompts > 0 || !self.wants_stream {
+            return Vec::new();
+        }
+        let mut frames = Vec::new();
+        if self.wants_usage {
+            frames.push(self.envelope(json!([])));
+        }
+        frames.push(Frame::data("[DONE]"));
+        frames
+    }
+
+    fn chunk(
+        &self,
+        index: usize,
+        text: &str,
+        logprobs: Option<Value>,
+        finish_reason: Option<&str>,
+    ) -> Frame {
+        self.envelope(json!([{
+            "index": index,
+            "text": text,
+            "logprobs": logprobs,
+            "finish_reason": finish_reason,
+        }]))
+    }
+
+    fn envelope(&self, choices: Value) -> Frame {
+        let mut chunk = self.head(choices);
+        if self.wants_usage {
+            chunk["usage"] = if self.open_prompts == 0 {
+                usage::usage(&self.usage)
+            } else {
+                Value::Null
+            };
+        }
+        Frame::data(chunk.to_string())
+    }
+
+    fn head(&self, choices: Value) -> Value {
+        json!({
+            "id": format!("cmpl-{}", self.context.id),
+            "object": "text_completion",
+            "created": self.context.created_unix,
+            "model": self.model,
+            "system_fingerprint": self.context.fingerprint,
+            "choices": choices,
+        })
+    }
+}
+
+impl StreamEncoder for Encoder {
+    const FRAMING: Framing = Framing::Sse;
+
+    fn encode(&mut self, prompt: usize, event: GenerationEvent) -> Vec<Frame> {
+        match event {
+            GenerationEvent::Started { model, .. } => {
+                self.model = model;
+                match self.prompts.get(prompt) {
+                    Some(Echo::Text(_)) => self.echo(prompt, &[]),
+                    Some(Echo::No | Echo::OfTokens) | None => Vec::new(),
+                }
+            }
+            GenerationEvent::Prefill { .. } => Vec::new(),
+            GenerationEvent::PromptLogprobs { tokens } => self.echo(prompt, &tokens),
+            // A raw prompt's output is not parsed, so all of it is text.
+            GenerationEvent::Text {
+                choice,
+                text,
+                tokens,
+            }
+            | GenerationEvent::Reasoning {
+                choice,
+                text,
+                tokens,
+            } => Vec::from_iter(self.piece(self.index(prompt, choice), &text, &tokens)),
+            GenerationEvent::ToolCall { .. } => Vec::new(),
+            GenerationEvent::Finished { choice, reason, .. } => {
+                self.finish(self.index(prompt, choice), reason)
+            }
+            GenerationEvent::Completed { usage, .. } => self.complete(usage),
+        }
+    }
+
+    fn encode_error(&mut self, error: &InferenceError) -> Vec<Frame> {
+        vec![Frame::data(error::mid_stream(error).to_string())]
+    }
+
+    fn into_body(mut self) -> Value {
+        let wants_top = self.top.is_some_and(|top| top > 0);
+        let choices: Vec<Value> = std::mem::take(&mut self.choices)
+            .into_iter()
+            .enumerate()
+            .map(|(index, choice)| {
+                json!({
+                    "index": index,
+                    "text": choice.text,
+                    "logprobs": self.top.map(|_| choice.logprobs.into_value(wants_top)),
+                    "finish_reason": choice.finish_reason.unwrap_or("stop"),
+                })
+            })
+            .collect();
+        let mut body = self.head(choices.into());
+        body["usage"] = usage::usage(&self.usage);
+        body
+    }
+}

@@ -1,0 +1,17 @@
+//! OpenAI's dialect, with the fields that vLLM, llama.cpp and mlx-lm added to it.
+//!
+//! Source: the API reference as `openai` 3.57 types it.
+
+pub mod chat_completions;
+pub mod completions;
+pub mod error;
+mod logprobs;
+mod messages;
+pub mod models;
+mod reasoning;
+mod refused;
+mod sampling;
+mod stop;
+pub mod tokenize;
+mod tools;
+mod usage;

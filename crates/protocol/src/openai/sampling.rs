@@ -1,0 +1,267 @@
+//! Sampling fields that chat completions and completions share.
+//!
+//! Names are OpenAI's; what it lacks is spelled as vLLM and mlx-lm do, with llama.cpp's other names
+//! accepted. DRY's defaults are llama.cpp's.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Display,
+    ops::{Bound, RangeBounds},
+};
+
+use macmlx_inference::{Dry, SamplingParams, Xtc};
+use serde::Deserialize;
+
+use crate::Error;
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Fields {
+    temperature: Option<f32>,
+    top_p: Option<f32>,
+    top_k: Option<i64>,
+    min_p: Option<f32>,
+    typical_p: Option<f32>,
+    xtc_probability: Option<f32>,
+    xtc_threshold: Option<f32>,
+    #[serde(alias = "repeat_penalty")]
+    repetition_penalty: Option<f32>,
+    presence_penalty: Option<f32>,
+    frequency_penalty: Option<f32>,
+    #[serde(alias = "repeat_last_n")]
+    repetition_context_size: Option<i64>,
+    presence_context_size: Option<i64>,
+    frequency_context_size: Option<i64>,
+    dry_multiplier: Option<f32>,
+    dry_base: Option<f32>,
+    dry_allowed_length: Option<u32>,
+    dry_sequence_breakers: Option<Vec<String>>,
+    dry_penalty_last_n: Option<i64>,
+    logit_bias: Option<BTreeMap<String, f32>>,
+    seed: Option<Seed>,
+}
+
+/// Negative seeds are seeds too.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(untagged, expecting = "must be an integer")]
+enum Seed {
+    Unsigned(u64),
+    Signed(i64),
+}
+
+impl Fields {
+    pub(super) fn into_params(self) -> Result<SamplingParams, Error> {
+        Ok(SamplingParams {
+            temperature: checked("temperature", self.temperature, 0.0..=2.0)?,
+            top_p: checked("top_p", self.top_p, 0.0..=1.0)?,
+            top_k: match checked("top_k", self.top_k, -1..=i64::from(u32::MAX))? {
+                // vLLM's way to say all of them.
+                Some(-1) => Some(0),
+                top_k => top_k.map(|k| k as u32),
+            },
+            min_p: checked("min_p", self.min_p, 0.0..=1.0)?,
+            typical_p: checked("typical_p", self.typical_p, 0.0..=1.0)?,
+            xtc: self.xtc()?,
+            repetition_penalty: checked(
+                "repetition_penalty",
+                self.repetition_penalty,
+                (Bound::Excluded(0.0), Bound::Included(100.0)),
+            )?,
+            presence_penalty: checked("presence_penalty", self.presence_penalty, -2.0..=2.0)?,
+            frequency_penalty: checked("frequency_penalty", self.frequency_penalty, -2.0..=2.0)?,
+            penalty_window: self.penalty_window()?,
+            dry: self.dry()?,
+            logit_bias: logit_bias(self.logit_bias.unwrap_or_default())?,
+            seed: self.seed.map(|seed| match seed {
+                Seed::Unsigned(seed) => seed,
+                Seed::Signed(seed) => seed.cast_unsigned(),
+            }),
+        })
+    }
+
+    fn xtc(&self) -> Result<Option<Xtc>, Error> {
+        let probability = checked("xtc_probability", self.xtc_probability, 0.0..=1.0)?;
+        let threshold = checked("xtc_threshold", self.xtc_threshold, 0.0..=0.5)?;
+        Ok(probability.map(|probability| Xtc {
+            probability,
+            threshold: threshold.unwrap_or(0.1),
+        }))
+    }
+
+    /// mlx-lm has a window for each penalty; here there is one for all, so they must agree.
+    fn penalty_window(&self) -> Result<Option<u32>, Error> {
+        let windows = [
+            ("repetition_context_size", self.repetition_context_size),
+            ("presence_context_size", self.presence_context_size),
+            ("frequency_context_size", self.frequency_context_size),
+        ];
+        let mut agreed = None;
+        for (name, window) in windows {
+            let Some(window) = checked(name, window, -1..=i64::from(u32::MAX))? else {
+                continue;
+            };
+            if agreed.is_some_and(|agreed| agreed != window) {
+                return Err(Error::unsupported(
+                    name,
+                    "all penalties look at the same window, and another field set it differently",
+                ));
+            }
+            agreed = Some(window);
+        }
+        // llama.cpp's −1 is the whole context.
+        Ok(agreed.filter(|&window| window >= 0).map(|window| window as u32))
+    }
+
+    fn dry(&self) -> Result<Option<Dry>, Error> {
+        let multiplier = checked("dry_multiplier", self.dry_multiplier, 0.0..=100.0)?;
+        let base = checked("dry_base", self.dry_base, 1.0..=100.0)?;
+        let window = checked(
+            "dry_penalty_last_n",
+            self.dry_penalty_last_n,
+            -1..=i64::from(u32::MAX),
+        )?;
+        Ok(multiplier.filter(|&by| by > 0.0).map(|multiplier| Dry {
+            multiplier,
+            base: base.unwrap_or(1.75),
+            allowed_length: self.dry_allowed_length.unwrap_or(2),
+            window: window.filter(|&window| window >= 0).map(|window| window as u32),
+            sequence_breakers: self.dry_sequence_breakers.clone().unwrap_or_else(|| {
+                ["\n", ":", "\"", "*"].map(str::to_owned).to_vec()
+            }),
+        }))
+    }
+}
+
+fn logit_bias(biases: BTreeMap<String, f32>) -> Result<BTreeMap<u32, f32>, Error> {
+    biases
+        .into_iter()
+        .map(|(token, bias)| {
+            let id = token.parse().map_err(|_| {
+                Error::invalid(
+                    "logit_bias",
+                    format!("logit_bias: its keys are token ids, and `{token}` is none"),
+                )
+            })?;
+            let name = format!("logit_bias.{token}");
+            Ok((id, checked(&name, Some(bias), -100.0..=100.0)?.unwrap_or(bias)))
+        })
+        .collect()
+}
+
+/// A value within its range.
+pub(super) fn checked<T, R>(name: &str, value: Option<T>, range: R) -> Result<Option<T>, Error>
+where
+    T: PartialOrd + Display,
+    R: RangeBounds<T>,
+{
+    match value {
+        Some(value) if !range.contains(&value) => Err(Error::invalid(
+            name,
+            format!("{name} must be {}, not {value}", in_words(&range)),
+        )),
+        value => Ok(value),
+    }
+}
+
+fn in_words<T: Display>(range: &impl RangeBounds<T>) -> String {
+    match (range.start_bound(), range.end_bound()) {
+        (Bound::Included(low), Bound::Included(high)) => format!("between {low} and {high}"),
+        (Bound::Excluded(low), Bound::Included(high)) => {
+            format!("greater than {low} and at most {high}")
+        }
+        (Bound::Included(low), _) => format!("at least {low}"),
+        (Bound::Excluded(low), _) => format!("greater than {low}"),
+        (Bound::Unbounded, Bound::Included(high)) => format!("at most {high}"),
+        (Bound::Unbounded, Bound::Excluded(high)) => format!("less than {high}"),
+        (Bound::Unbounded, Bound::Unbounded) => "any number".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::json::fields;
+
+    fn params(body: &Value) -> Result<SamplingParams, Error> {
+        fields::<Fields>(body)?.into_params()
+    }
+
+    fn refused(body: &Value) -> String {
+        match params(body).unwrap_err() {
+            Error::Invalid { param, .. } => param.unwrap(),
+            Error::Unsupported { param, .. } => param,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn nothing_given_is_nothing_said() {
+        assert_eq!(params(&json!({})).unwrap(), SamplingParams::default());
+        assert_eq!(
+            params(&json!({"temperature": null, "logit_bias": null, "seed": null})).unwrap(),
+            SamplingParams::default()
+        );
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused_by_name() {
+        for (name, value) in [
+            ("temperature", json!(2.1)),
+            ("temperature", json!(-0.1)),
+            ("temperature", json!(1e300)),
+            ("top_p", json!(1.5)),
+            ("top_k", json!(-2)),
+            ("min_p", json!(-1)),
+            ("typical_p", json!(2)),
+            ("xtc_probability", json!(1.01)),
+            ("xtc_threshold", json!(0.6)),
+            ("repetition_penalty", json!(0)),
+            ("presence_penalty", json!(-2.5)),
+            ("frequency_penalty", json!(2.5)),
+            ("dry_base", json!(0.5)),
+            ("seed", json!(1.5)),
+            ("temperature", json!("hot")),
+            ("dry_allowed_length", json!(-1)),
+        ] {
+            assert_eq!(refused(&json!({name: value})), name);
+        }
+        assert_eq!(refused(&json!({"logit_bias": {"5": 101}})), "logit_bias.5");
+        assert_eq!(refused(&json!({"logit_bias": {"a": 1}})), "logit_bias");
+    }
+
+    #[test]
+    fn spellings_of_other_servers_mean_the_same() {
+        let ours = json!({"repetition_penalty": 1.1, "repetition_context_size": 64, "top_k": 0});
+        let theirs = json!({"repeat_penalty": 1.1, "repeat_last_n": 64, "top_k": -1});
+        assert_eq!(params(&ours).unwrap(), params(&theirs).unwrap());
+    }
+
+    #[test]
+    fn windows_that_differ_are_refused() {
+        let body = json!({"repetition_context_size": 20, "presence_context_size": 30});
+        assert_eq!(refused(&body), "presence_context_size");
+        let body = json!({"repetition_context_size": 20, "frequency_context_size": 20});
+        assert_eq!(params(&body).unwrap().penalty_window, Some(20));
+    }
+
+    #[test]
+    fn seeds_may_be_negative_and_large() {
+        assert_eq!(params(&json!({"seed": -1})).unwrap().seed, Some(u64::MAX));
+        assert_eq!(
+            params(&json!({"seed": u64::MAX})).unwrap().seed,
+            Some(u64::MAX)
+        );
+    }
+
+    #[test]
+    fn dry_is_off_until_its_multiplier_says_so() {
+        assert_eq!(params(&json!({"dry_base": 2})).unwrap().dry, None);
+        assert_eq!(params(&json!({"dry_multiplier": 0})).unwrap().dry, None);
+        let dry = params(&json!({"dry_multiplier": 0.8, "dry_penalty_last_n": -1}))
+            .unwrap()
+            .dry
+            .unwrap();
+        assert_eq!((dry.base, dry.allowed_length, dry.window), (1.75, 2, None));
+    }
+}

@@ -1,0 +1,133 @@
+//! When a generation ends, as chat completions and completions say it.
+
+use macmlx_inference::StopConditions;
+use serde::Deserialize;
+
+use super::sampling::checked;
+use crate::Error;
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Fields {
+    stop: Option<OneOrMany>,
+    #[serde(default)]
+    stop_token_ids: Option<Vec<u32>>,
+    max_tokens: Option<i64>,
+    max_completion_tokens: Option<i64>,
+    min_tokens: Option<i64>,
+    ignore_eos: Option<bool>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged, expecting = "must be a string or an array of strings")]
+enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Fields {
+    /// `least`: the smallest number of tokens that may be asked for.
+    pub(super) fn into_conditions(
+        self,
+        least: i64,
+        default_max_tokens: Option<u32>,
+    ) -> Result<StopConditions, Error> {
+        let sequences = match self.stop {
+            None => Vec::new(),
+            Some(OneOrMany::One(sequence)) => vec![sequence],
+            Some(OneOrMany::Many(sequences)) => sequences,
+        };
+        if sequences.iter().any(String::is_empty) {
+            return Err(Error::invalid("stop", "stop: a stop sequence is empty"));
+        }
+        // The newer name has the say when both are there.
+        let max_tokens = match checked(
+            "max_completion_tokens",
+            self.max_completion_tokens,
+            least..,
+        )? {
+            Some(max_tokens) => Some(max_tokens),
+            None => checked("max_tokens", self.max_tokens, least..)?,
+        };
+        let max_tokens = max_tokens.map(clamped).or(default_max_tokens);
+        let min_tokens = checked("min_tokens", self.min_tokens, 0..)?.map_or(0, clamped);
+        if max_tokens.is_some_and(|max_tokens| min_tokens > max_tokens) {
+            return Err(Error::invalid(
+                "min_tokens",
+                "min_tokens is larger than the most tokens asked for",
+            ));
+        }
+        Ok(StopConditions {
+            sequences,
+            token_ids: self.stop_token_ids.unwrap_or_default(),
+            max_tokens,
+            min_tokens,
+            ignore_eos: self.ignore_eos.unwrap_or(false),
+        })
+    }
+}
+
+/// Clients ask for as much as they can think of; the context ends it anyway.
+fn clamped(tokens: i64) -> u32 {
+    u32::try_from(tokens).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::json::fields;
+
+    fn conditions(body: &Value) -> Result<StopConditions, Error> {
+        fields::<Fields>(body)?.into_conditions(1, None)
+    }
+
+    #[test]
+    fn a_string_is_a_list_of_one() {
+        for (stop, expected) in [
+            (json!("a"), vec!["a"]),
+            (json!(["a", "b"]), vec!["a", "b"]),
+            (json!([]), vec![]),
+            (json!(null), vec![]),
+        ] {
+            assert_eq!(
+                conditions(&json!({"stop": stop})).unwrap().sequences,
+                expected
+            );
+        }
+    }
+
+    #[test]
+    fn the_newer_limit_has_the_say() {
+        let both = json!({"max_tokens": 5, "max_completion_tokens": 7});
+        assert_eq!(conditions(&both).unwrap().max_tokens, Some(7));
+    }
+
+    #[test]
+    fn limits_of_any_size_are_taken() {
+        let huge = json!({"max_tokens": i64::MAX});
+        assert_eq!(conditions(&huge).unwrap().max_tokens, Some(u32::MAX));
+    }
+
+    #[test]
+    fn wrong_values_are_named() {
+        for (name, value) in [
+            ("stop", json!("")),
+            ("stop", json!([1])),
+            ("max_tokens", json!(0)),
+            ("max_tokens", json!(-1)),
+            ("max_completion_tokens", json!("many")),
+            ("min_tokens", json!(-1)),
+            ("ignore_eos", json!(1)),
+            ("stop_token_ids", json!("2")),
+        ] {
+            let error = conditions(&json!({name: value})).unwrap_err();
+            assert!(
+                matches!(&error, Error::Invalid { param: Some(param), .. } if param == name),
+                "{name}: {error:?}"
+            );
+        }
+        let contradiction = json!({"min_tokens": 9, "max_tokens": 3});
+        assert!(conditions(&contradiction).is_err());
+    }
+}

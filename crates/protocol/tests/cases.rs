@@ -1,0 +1,211 @@
+//! Walks `tests/fixtures/protocol/<dialect>/<case>`: a client's request and what a backend says,
+//! against the request the backend is to get and every byte the client is to see.
+//!
+//! A case is `request.json` (`{"path", "body"}`) and, unless the request is refused, `events.json`
+//! (events, `{"prompt", "event"}` where there are several prompts, `{"error"}` where one fails).
+//! Expected: `expected_request.json`, `stream.txt` and `reply.json`, or `error.json`. Each case runs
+//! streamed and whole, whichever the client asked for. After a wanted change,
+//! `cargo test -p macmlx-protocol --test cases -- --bless` writes the expected files anew.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use macmlx_inference::{GenerationEvent, InferenceError};
+use macmlx_protocol::{
+    Context, Endpoint, Error, Reply, StreamEncoder, Translation,
+    openai::{chat_completions::ChatCompletions, completions::Completions},
+};
+use macmlx_test_support::{golden::Golden, sse};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+#[derive(Deserialize)]
+struct Request {
+    path: String,
+    body: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Step {
+    Failure {
+        error: InferenceError,
+    },
+    OfPrompt {
+        prompt: usize,
+        event: GenerationEvent,
+    },
+    Event(GenerationEvent),
+}
+
+fn main() -> ExitCode {
+    let (flags, arguments): (Vec<_>, Vec<_>) =
+        std::env::args().partition(|argument| argument == "--bless");
+    let golden = if flags.is_empty() {
+        Golden::Compare
+    } else {
+        Golden::Bless
+    };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/protocol");
+    let trials: Vec<Trial> = cases(&root)
+        .into_iter()
+        .map(|case| {
+            let name = case.strip_prefix(&root).unwrap().display().to_string();
+            Trial::test(name, move || run(&case, golden).map_err(Failed::from))
+        })
+        .collect();
+    assert!(!trials.is_empty(), "no cases in {}", root.display());
+    libtest_mimic::run(&Arguments::from_iter(arguments), trials).exit_code()
+}
+
+/// Folders that hold a request, in order.
+fn cases(folder: &Path) -> Vec<PathBuf> {
+    if folder.join("request.json").exists() {
+        return vec![folder.to_owned()];
+    }
+    let mut children: Vec<PathBuf> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_dir())
+        .collect();
+    children.sort();
+    children.iter().flat_map(|child| cases(child)).collect()
+}
+
+fn run(case: &Path, golden: Golden) -> Result<(), String> {
+    let request: Request = read(&case.join("request.json"))?;
+    match request.path.trim_start_matches("/v1") {
+        "/chat/completions" => check::<ChatCompletions>(case, golden, request.body),
+        "/completions" => check::<Completions>(case, golden, request.body),
+        other => Err(format!("no endpoint takes {other}")),
+    }
+}
+
+fn check<E: Endpoint>(case: &Path, golden: Golden, body: Value) -> Result<(), String> {
+    let mut streamed = body.clone();
+    streamed["stream"] = true.into();
+    let mut whole = body;
+    whole["stream"] = false.into();
+    let (streamed, whole) = match (translate::<E>(&streamed), translate::<E>(&whole)) {
+        (Ok(streamed), Ok(whole)) => (streamed, whole),
+        (Err(error), Err(again)) if error == again => {
+            return golden.check_json(&case.join("error.json"), &written(E::error_reply(&error)));
+        }
+        (streamed, whole) => {
+            return Err(format!(
+                "only one of the two is refused: {:?}, {:?}",
+                streamed.err(),
+                whole.err()
+            ));
+        }
+    };
+    if streamed.requests != whole.requests {
+        return Err("the backend is asked for something else when streaming".into());
+    }
+    golden.check_json(
+        &case.join("expected_request.json"),
+        &serde_json::to_value(&whole.requests).map_err(|error| error.to_string())?,
+    )?;
+    let steps: Vec<Step> = read(&case.join("events.json"))?;
+    let text = stream::<E>(streamed.encoder, &steps);
+    golden.check(&case.join("stream.txt"), &text)?;
+    match reply::<E>(whole.encoder, steps) {
+        Ok(reply) => {
+            golden.check_json(&case.join("reply.json"), &reply)?;
+            same_text(&text, &reply)
+        }
+        Err(error) => golden.check_json(&case.join("error.json"), &written(error)),
+    }
+}
+
+fn translate<E: Endpoint>(body: &Value) -> Result<Translation<E::Encoder>, Error> {
+    let context = Context {
+        id: "0123456789abcdef".into(),
+        created_unix: 1_700_000_000,
+        fingerprint: "macmlx-test".into(),
+    };
+    E::translate(E::parse(body.to_string().as_bytes())?, context)
+}
+
+fn stream<E: Endpoint>(mut encoder: E::Encoder, steps: &[Step]) -> String {
+    let mut text = String::new();
+    for step in steps {
+        let frames = match step {
+            Step::Failure { error } => encoder.encode_error(error),
+            Step::OfPrompt { prompt, event } => encoder.encode(*prompt, event.clone()),
+            Step::Event(event) => encoder.encode(0, event.clone()),
+        };
+        for frame in &frames {
+            E::Encoder::FRAMING.write(frame, &mut text);
+        }
+    }
+    text
+}
+
+fn reply<E: Endpoint>(mut encoder: E::Encoder, steps: Vec<Step>) -> Result<Value, Reply> {
+    for step in steps {
+        let frames = match step {
+            Step::Failure { error } => return Err(E::error_reply(&error.into())),
+            Step::OfPrompt { prompt, event } => encoder.encode(prompt, event),
+            Step::Event(event) => encoder.encode(0, event),
+        };
+        assert!(frames.is_empty(), "a whole reply has no frames: {frames:?}");
+    }
+    Ok(encoder.into_body())
+}
+
+fn written(reply: Reply) -> Value {
+    let headers: BTreeMap<_, _> = reply.headers.into_iter().collect();
+    json!({"status": reply.status, "headers": headers, "body": reply.body})
+}
+
+/// The joined deltas of each choice are the text of the whole reply.
+fn same_text(stream: &str, reply: &Value) -> Result<(), String> {
+    let mut joined: BTreeMap<u64, String> = BTreeMap::new();
+    for chunk in sse::parse(stream)
+        .iter()
+        .filter_map(|record| serde_json::from_str::<Value>(record.data()?).ok())
+    {
+        for choice in chunk["choices"].as_array().into_iter().flatten() {
+            let text = choice["delta"]["content"]
+                .as_str()
+                .or(choice["text"].as_str())
+                .unwrap_or_default();
+            joined
+                .entry(choice["index"].as_u64().unwrap_or_default())
+                .or_default()
+                .push_str(text);
+        }
+    }
+    let whole: BTreeMap<u64, String> = reply["choices"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|choice| {
+            let text = choice["message"]["content"]
+                .as_str()
+                .or(choice["text"].as_str())
+                .unwrap_or_default();
+            (
+                choice["index"].as_u64().unwrap_or_default(),
+                text.to_owned(),
+            )
+        })
+        .collect();
+    if joined == whole {
+        Ok(())
+    } else {
+        Err(format!("the stream says {joined:?}, the reply {whole:?}"))
+    }
+}
+
+fn read<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, String> {
+    let text = fs::read_to_string(path)
+        .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
+}

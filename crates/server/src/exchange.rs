@@ -1,0 +1,76 @@
+//! Request bodies in, JSON replies out.
+
+use axum::{
+    Json,
+    body::Bytes,
+    extract::Request,
+    http::{HeaderName, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use futures::StreamExt;
+use macmlx_protocol::{Error, Reply, openai};
+
+/// How many times the limit is read and thrown away before the connection is given up.
+const DRAINED_LIMITS: usize = 4;
+
+/// The whole body.
+pub(crate) async fn read_body(request: Request, limit_bytes: usize) -> Result<Bytes, Error> {
+    let is_waiting_to_send = request.headers().contains_key(header::EXPECT);
+    let announced = request
+        .headers()
+        .get(header::CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    let too_large = announced.is_some_and(|bytes| bytes > limit_bytes);
+    if too_large && is_waiting_to_send {
+        return Err(Error::TooLarge { limit_bytes });
+    }
+    let mut stream = request.into_body().into_data_stream();
+    let mut body = Vec::with_capacity(if too_large { 0 } else { announced.unwrap_or(0) });
+    let mut seen = 0_usize;
+    while let Some(chunk) = stream.next().await {
+        let chunk = chunk.map_err(|error| Error::Invalid {
+            param: None,
+            message: format!("the request body broke off: {error}"),
+        })?;
+        seen = seen.saturating_add(chunk.len());
+        if seen > limit_bytes.saturating_mul(DRAINED_LIMITS) {
+            break;
+        }
+        // A client that is still writing would not see the reply: the rest is read, not kept.
+        if seen > limit_bytes || too_large {
+            body = Vec::new();
+        } else {
+            body.extend_from_slice(&chunk);
+        }
+    }
+    if too_large || seen > limit_bytes {
+        return Err(Error::TooLarge { limit_bytes });
+    }
+    Ok(body.into())
+}
+
+pub(crate) fn respond(reply: Reply) -> Response {
+    let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = (status, Json(reply.body)).into_response();
+    for (name, value) in reply.headers {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            response
+                .headers_mut()
+                .insert(HeaderName::from_static(name), value);
+        }
+    }
+    response
+}
+
+/// The reply for errors of routes that belong to no other dialect.
+pub(crate) fn refuse(error: &Error) -> Response {
+    respond(openai::error::reply(error))
+}
+
+/// A JSON answer or an error in OpenAI's shape.
+pub(crate) fn answer(result: Result<serde_json::Value, Error>) -> Response {
+    match result {
+        Ok(body) => Json(body).into_response(),
+        Err(error) => refuse(&error),
+    }
+}

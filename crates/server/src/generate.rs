@@ -1,0 +1,109 @@
+//! The one handler behind every generating endpoint.
+
+use std::{
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use axum::{
+    Json,
+    extract::{Request, State},
+    http::{HeaderValue, header},
+    response::{IntoResponse, Response},
+};
+use macmlx_inference::InferenceError;
+use macmlx_protocol::{Context, Endpoint, Error, StreamEncoder, Translation};
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use crate::{
+    closing::Closing,
+    exchange::{read_body, respond},
+    live::{self, Source},
+    router::App,
+    running::{Starting, start},
+};
+
+const FINGERPRINT: &str = concat!("macmlx-", env!("CARGO_PKG_VERSION"));
+
+/// Answers one request, whatever its dialect.
+pub(crate) async fn generate<E: Endpoint>(
+    State(app): State<Arc<App>>,
+    request: Request,
+) -> Response {
+    match answer::<E>(&app, request).await {
+        Ok(response) => response,
+        Err(error) => respond(E::error_reply(&error)),
+    }
+}
+
+async fn answer<E: Endpoint>(app: &App, request: Request) -> Result<Response, Error> {
+    let closing = Closing::of(request.extensions());
+    let body = read_body(request, app.options.body_limit_bytes).await?;
+    let request = E::parse(&body)?;
+    drop(body);
+    let wants_stream = E::wants_stream(&request);
+    let Translation { requests, encoder } = E::translate(request, context())?;
+    let starting = start(Arc::clone(&app.backend), requests);
+    if wants_stream {
+        stream(app, starting, encoder, closing).await
+    } else {
+        whole(starting, encoder, closing).await
+    }
+}
+
+/// A request that is refused quickly gets a status code. One that takes long to be admitted gets
+/// its head, so that the client sees signs of life; what fails after that is a frame.
+async fn stream<E: StreamEncoder>(
+    app: &App,
+    mut starting: Starting,
+    encoder: E,
+    closing: Closing,
+) -> Result<Response, Error> {
+    let keep_alive = app.options.keep_alive;
+    let source = match timeout(keep_alive, &mut starting).await {
+        Ok(started) => Source::Running(started?),
+        Err(_) => Source::Starting(starting),
+    };
+    let mut response = live::body(source, encoder, keep_alive, closing).into_response();
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_TYPE, E::FRAMING.content_type()),
+        (header::CACHE_CONTROL, "no-cache"),
+        // Proxies must not collect frames.
+        (header::HeaderName::from_static("x-accel-buffering"), "no"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    Ok(response)
+}
+
+async fn whole<E: StreamEncoder>(
+    starting: Starting,
+    mut encoder: E,
+    mut closing: Closing,
+) -> Result<Response, Error> {
+    let generation = async {
+        let mut running = starting.await?;
+        while let Some(event) = running.next().await {
+            let (prompt, event) = event?;
+            encoder.encode(prompt, event);
+        }
+        Ok::<_, InferenceError>(encoder.into_body())
+    };
+    tokio::select! {
+        body = generation => Ok(Json(body?).into_response()),
+        () = closing.closed() => Err(InferenceError::ShuttingDown.into()),
+    }
+}
+
+fn context() -> Context {
+    let since_epoch = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    Context {
+        id: Uuid::new_v4().simple().to_string(),
+        created_unix: since_epoch.as_secs(),
+        fingerprint: FINGERPRINT.to_owned(),
+    }
+}

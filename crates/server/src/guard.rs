@@ -1,0 +1,267 @@
+//! What a request must pass before a handler sees it: host, origin, key; and what every reply gets.
+
+use std::{net::IpAddr, sync::Arc, time::Duration};
+
+use axum::{
+    extract::{Request, State},
+    http::{
+        HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri,
+        header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN, RETRY_AFTER},
+        request::Parts,
+    },
+    middleware::Next,
+    response::Response,
+};
+use macmlx_protocol::Error;
+use tokio::time::Instant;
+use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
+use uuid::Uuid;
+
+use crate::{exchange::refuse, options::Options, router::App};
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
+/// Schemes of pages that come with an installed app; no web site can have them.
+const APP_SCHEMES: &[&str] = &["app", "file", "tauri", "vscode-file", "vscode-webview"];
+
+/// Gives each reply an id, logs it, and gives a body to 405, which the router leaves empty.
+pub(crate) async fn outermost(request: Request, next: Next) -> Response {
+    let begun = Instant::now();
+    let id = format!("req_{}", Uuid::new_v4().simple());
+    let method = request.method().clone();
+    let path = request.uri().path().to_owned();
+    let mut response = next.run(request).await;
+    if response.status() == StatusCode::METHOD_NOT_ALLOWED
+        && !response.headers().contains_key(CONTENT_TYPE)
+    {
+        let mut refusal = refuse(&Error::WrongMethod {
+            method: method.to_string(),
+            path: path.clone(),
+        });
+        // `allow` and CORS headers stay; length and type are those of the new body.
+        for (name, value) in response.headers() {
+            if name != axum::http::header::CONTENT_LENGTH {
+                refusal.headers_mut().append(name, value.clone());
+            }
+        }
+        response = refusal;
+    }
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert(REQUEST_ID, value);
+    }
+    tracing::info!(
+        %method,
+        path,
+        status = response.status().as_u16(),
+        head_ms = begun.elapsed().as_millis() as u64,
+        request_id = id,
+        "request"
+    );
+    response
+}
+
+/// Refuses names that a web site could have pointed at this machine (DNS rebinding).
+pub(crate) async fn host(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    match host_of(request.headers(), request.uri()) {
+        Some(host) if !is_allowed_host(host, &app.options.allowed_hosts) => {
+            refuse(&Error::Forbidden {
+                message: format!(
+                    "the server does not answer to the name `{host}`; add it to the allowed hosts"
+                ),
+            })
+        }
+        // The in-process door and HTTP/1.0 name no host; browsers always do.
+        _ => next.run(request).await,
+    }
+}
+
+/// Refuses pages of other web sites also where a browser would not ask first.
+pub(crate) async fn origin(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    match request.headers().get(ORIGIN) {
+        Some(origin)
+            if !is_allowed_origin(
+                origin,
+                host_of(request.headers(), request.uri()),
+                &app.options.cors_origins,
+            ) =>
+        {
+            refuse(&Error::Forbidden {
+                message: format!(
+                    "pages of {} may not use this server; add it to the allowed origins",
+                    String::from_utf8_lossy(origin.as_bytes())
+                ),
+            })
+        }
+        _ => next.run(request).await,
+    }
+}
+
+/// Asks for a key where one is set.
+pub(crate) async fn api_key(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let keys = &app.options.api_keys;
+    let is_known = presented_keys(request.headers())
+        .any(|presented| keys.iter().any(|key| key.matches(presented)));
+    if keys.is_empty() || is_known {
+        next.run(request).await
+    } else {
+        refuse(&Error::Unauthorized)
+    }
+}
+
+/// Lets pages of allowed origins read replies. SDKs send whole families of headers
+/// (`anthropic-*`, `x-stainless-*`), so what a page asks for is what it may send.
+pub(crate) fn cors(options: &Options) -> CorsLayer {
+    let origins = options.cors_origins.clone();
+    CorsLayer::new()
+        .allow_origin(AllowOrigin::predicate(
+            move |origin: &HeaderValue, parts: &Parts| {
+                is_allowed_origin(origin, host_of(&parts.headers, &parts.uri), &origins)
+            },
+        ))
+        .allow_headers(AllowHeaders::mirror_request())
+        .allow_methods([Method::GET, Method::HEAD, Method::POST, Method::DELETE])
+        .expose_headers([REQUEST_ID, RETRY_AFTER])
+        .allow_private_network(true)
+        .max_age(Duration::from_hours(1))
+}
+
+fn presented_keys(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let bearer = headers
+        .get(AUTHORIZATION)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        .map(|(_, key)| key.trim());
+    let plain = headers.get(API_KEY).and_then(|value| value.to_str().ok());
+    bearer.into_iter().chain(plain)
+}
+
+/// Name or address the client used, with its port. HTTP/2 has it in the URI.
+fn host_of<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Option<&'a str> {
+    match headers.get(HOST) {
+        // A header that is no text is no name of ours.
+        Some(host) => Some(host.to_str().unwrap_or("")),
+        None => uri.authority().map(|authority| authority.as_str()),
+    }
+}
+
+/// An address cannot be rebound; names must be known.
+fn is_allowed_host(host: &str, allowed: &[String]) -> bool {
+    let name = without_port(host);
+    is_local_name(name)
+        || address(name).is_some()
+        || allowed
+            .iter()
+            .any(|allowed| without_port(allowed).eq_ignore_ascii_case(name))
+}
+
+fn is_allowed_origin(origin: &HeaderValue, host: Option<&str>, allowed: &[String]) -> bool {
+    let Ok(origin) = origin.to_str() else {
+        return false;
+    };
+    if allowed
+        .iter()
+        .any(|allowed| allowed == "*" || allowed.trim_end_matches('/').eq_ignore_ascii_case(origin))
+    {
+        return true;
+    }
+    // Sandboxed and local pages are all `null`, and so is a hostile one.
+    let Some((scheme, authority)) = origin.split_once("://") else {
+        return false;
+    };
+    if APP_SCHEMES.contains(&scheme) {
+        return true;
+    }
+    let name = without_port(authority);
+    is_local_name(name)
+        || address(name).is_some_and(|address| address.is_loopback())
+        || host.is_some_and(|host| host.eq_ignore_ascii_case(authority))
+}
+
+fn is_local_name(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    name.eq_ignore_ascii_case("localhost") || name.to_ascii_lowercase().ends_with(".localhost")
+}
+
+fn address(name: &str) -> Option<IpAddr> {
+    name.trim_start_matches('[')
+        .trim_end_matches(']')
+        .parse()
+        .ok()
+}
+
+fn without_port(host: &str) -> &str {
+    if let Some(end) = host.find(']') {
+        return &host[..=end];
+    }
+    match host.split_once(':') {
+        // More than one colon: an IPv6 address without brackets.
+        Some((name, port)) if !port.contains(':') => name,
+        _ => host,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_this_machine_and_addresses_are_hosts() {
+        let allowed = ["mini.local".to_owned()];
+        for host in [
+            "localhost",
+            "LOCALHOST:8000",
+            "localhost.:1",
+            "app.localhost",
+            "127.0.0.1:8000",
+            "[::1]:8000",
+            "[::1]",
+            "::1",
+            "192.168.1.5:80",
+            "Mini.local:8000",
+        ] {
+            assert!(is_allowed_host(host, &allowed), "{host}");
+        }
+        for host in [
+            "",
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example:8000",
+            "notlocalhost",
+            "other.local",
+        ] {
+            assert!(!is_allowed_host(host, &allowed), "{host}");
+        }
+    }
+
+    #[test]
+    fn pages_of_this_machine_and_apps_are_origins() {
+        let check = |origin: &str, allowed: &[String]| {
+            let origin = HeaderValue::from_str(origin).unwrap();
+            is_allowed_origin(&origin, Some("mini.local:8000"), allowed)
+        };
+        for origin in [
+            "http://localhost:5173",
+            "https://127.0.0.1",
+            "http://[::1]:8000",
+            "app://obsidian.md",
+            "vscode-webview://abc",
+            "http://mini.local:8000",
+        ] {
+            assert!(check(origin, &[]), "{origin}");
+        }
+        for origin in [
+            "https://evil.example",
+            "http://localhost.evil.example",
+            "http://192.168.1.9",
+            "http://mini.local:9000",
+            "null",
+        ] {
+            assert!(!check(origin, &[]), "{origin}");
+        }
+        let listed = ["https://chat.example.org/".to_owned()];
+        assert!(check("https://chat.example.org", &listed));
+        assert!(check("https://anything.example", &["*".to_owned()]));
+    }
+}

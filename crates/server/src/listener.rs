@@ -1,0 +1,174 @@
+//! The TCP door: finding a port, serving, and closing without cutting anyone off.
+
+use std::{
+    future::{Future, IntoFuture},
+    io,
+    net::SocketAddr,
+    time::Duration,
+};
+
+use axum::{Extension, Router, serve::ListenerExt};
+use tokio::{
+    net::{TcpListener, TcpStream, lookup_host},
+    sync::oneshot,
+    time::sleep,
+};
+
+use crate::{closing::Closing, options::Options};
+
+/// How many ports after the wanted one are tried.
+const FALLBACK_PORTS: u16 = 20;
+
+/// How long streams have to write their last frame.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// An open port that nobody answers yet.
+#[derive(Debug)]
+pub struct Listener {
+    tcp: TcpListener,
+    address: SocketAddr,
+}
+
+impl Listener {
+    /// The address that was bound, with the port that was found.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+/// What to do when the wanted port is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IfBusy {
+    Fail,
+    /// Try the next ones, up to 20.
+    NextFree,
+}
+
+/// Why no port was opened.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    #[error(
+        "{host} can be reached from other machines, so an API key is needed; \
+         set one or bind to 127.0.0.1"
+    )]
+    NeedsKey { host: String },
+    #[error("cannot find the address of `{host}`: {source}")]
+    Resolve { host: String, source: io::Error },
+    #[error("`{host}` has no address")]
+    NoAddress { host: String },
+    #[error("port {port} on {host} is taken; choose another")]
+    Busy { host: String, port: u16 },
+    #[error("ports {first} to {last} on {host} are all taken; choose another")]
+    AllBusy { host: String, first: u16, last: u16 },
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        address: SocketAddr,
+        source: io::Error,
+    },
+}
+
+/// Opens a port. Port 0 is any free one.
+pub async fn bind(
+    host: &str,
+    port: u16,
+    if_busy: IfBusy,
+    options: &Options,
+) -> Result<Listener, BindError> {
+    let addresses: Vec<SocketAddr> = lookup_host((unbracketed(host), port))
+        .await
+        .map_err(|source| BindError::Resolve {
+            host: host.to_owned(),
+            source,
+        })?
+        .collect();
+    let is_local = addresses.iter().all(|address| address.ip().is_loopback());
+    if !is_local && options.api_keys.is_empty() {
+        return Err(BindError::NeedsKey {
+            host: host.to_owned(),
+        });
+    }
+    let Some(first) = addresses.first().copied() else {
+        return Err(BindError::NoAddress {
+            host: host.to_owned(),
+        });
+    };
+    let last_port = match if_busy {
+        IfBusy::NextFree if port != 0 => port.saturating_add(FALLBACK_PORTS),
+        IfBusy::NextFree | IfBusy::Fail => port,
+    };
+    for port in port..=last_port {
+        let wanted = SocketAddr::new(first.ip(), port);
+        match listen(wanted).await {
+            Ok(listener) => return Ok(listener),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+            Err(source) => {
+                return Err(BindError::Listen {
+                    address: wanted,
+                    source,
+                });
+            }
+        }
+    }
+    let host = host.to_owned();
+    Err(if last_port == port {
+        BindError::Busy { host, port }
+    } else {
+        BindError::AllBusy {
+            host,
+            first: port,
+            last: last_port,
+        }
+    })
+}
+
+async fn listen(address: SocketAddr) -> io::Result<Listener> {
+    let tcp = TcpListener::bind(address).await?;
+    let address = tcp.local_addr()?;
+    Ok(Listener { tcp, address })
+}
+
+/// `[::1]` as URLs write it is `::1` for a resolver.
+fn unbracketed(host: &str) -> &str {
+    host.strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'))
+        .unwrap_or(host)
+}
+
+/// Answers until `shutdown` resolves. Then no connection is taken any more; answers under way have
+/// `grace` to finish, after which streams end with an error frame and others with 503.
+pub async fn serve(
+    listener: Listener,
+    router: Router,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+    grace: Duration,
+) -> io::Result<()> {
+    let (close, closing) = Closing::pair();
+    let (begin, begun) = oneshot::channel();
+    let tcp = listener.tcp.tap_io(send_at_once);
+    let server = axum::serve(tcp, router.layer(Extension(closing))).with_graceful_shutdown(
+        async move {
+            shutdown.await;
+            // Nobody listens only if `serve` itself was dropped.
+            let _ = begin.send(());
+        },
+    );
+    let deadline = async move {
+        if begun.await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        sleep(grace).await;
+        let _ = close.send(true);
+        sleep(LAST_WORDS).await;
+    };
+    tokio::select! {
+        result = server.into_future() => result,
+        () = deadline => Ok(()),
+    }
+}
+
+/// A token is a small packet that must not wait for the next one.
+fn send_at_once(stream: &mut TcpStream) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "cannot set TCP_NODELAY");
+    }
+}

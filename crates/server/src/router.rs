@@ -1,0 +1,121 @@
+//! All routes and what stands before them.
+
+use std::{any::Any, fmt, sync::Arc};
+
+use axum::{
+    Router,
+    extract::{DefaultBodyLimit, Request},
+    middleware,
+    response::Response,
+    routing::{get, post},
+};
+use macmlx_inference::{Backend, Catalog};
+use macmlx_protocol::{
+    Error,
+    openai::{chat_completions::ChatCompletions, completions::Completions},
+};
+use tower_http::catch_panic::CatchPanicLayer;
+
+use crate::{
+    exchange::refuse,
+    generate::generate,
+    guard,
+    options::Options,
+    routes::{models, status, tokenize},
+};
+
+/// What handlers share.
+pub(crate) struct App {
+    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) catalog: Arc<dyn Catalog>,
+    pub(crate) options: Options,
+}
+
+impl fmt::Debug for App {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("App")
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The whole router, for a listener or an in-process door.
+///
+/// `control` holds routes that protect themselves (`/x`, the UI's files) and has no fallback; it
+/// gets the host check, request ids, the body limit and JSON errors for unknown routes and wrong
+/// methods, but neither API keys nor CORS.
+pub fn router(
+    backend: Arc<dyn Backend>,
+    catalog: Arc<dyn Catalog>,
+    control: Router,
+    options: Options,
+) -> Router {
+    let body_limit = DefaultBodyLimit::max(options.body_limit_bytes);
+    let cors = guard::cors(&options);
+    let app = Arc::new(App {
+        backend,
+        catalog,
+        options,
+    });
+    let clients = Router::new()
+        .merge(with_and_without_v1(openai()))
+        .layer(middleware::from_fn_with_state(
+            Arc::clone(&app),
+            guard::api_key,
+        ))
+        .merge(with_and_without_v1(
+            Router::new().route("/health", get(status::health)),
+        ))
+        .route("/", get(status::root))
+        .route("/v1", get(status::root))
+        .layer(middleware::from_fn_with_state(
+            Arc::clone(&app),
+            guard::origin,
+        ))
+        .layer(cors);
+    control
+        .merge(clients.with_state(Arc::clone(&app)))
+        .fallback(no_route)
+        .layer(body_limit)
+        .layer(middleware::from_fn_with_state(app, guard::host))
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(middleware::from_fn(guard::outermost))
+}
+
+/// OpenAI's routes, without `/v1`.
+fn openai() -> Router<Arc<App>> {
+    Router::new()
+        .route("/chat/completions", post(generate::<ChatCompletions>))
+        .route("/completions", post(generate::<Completions>))
+        .route("/models", get(models::list))
+        .route("/models/{*id}", get(models::one))
+        .route("/tokenize", post(tokenize::tokenize))
+        .route("/detokenize", post(tokenize::detokenize))
+}
+
+/// Clients are configured with a base URL that may or may not end in `/v1`.
+fn with_and_without_v1(routes: Router<Arc<App>>) -> Router<Arc<App>> {
+    Router::new().nest("/v1", routes.clone()).merge(routes)
+}
+
+async fn no_route(request: Request) -> Response {
+    refuse(&Error::NoRoute {
+        method: request.method().to_string(),
+        path: request.uri().path().to_owned(),
+    })
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the layer hands the panic over by value"
+)]
+fn panicked(panic: Box<dyn Any + Send>) -> Response {
+    let message = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message");
+    tracing::error!(message, "a handler panicked");
+    refuse(&Error::Internal)
+}

@@ -1,0 +1,23 @@
+//! `/v1/models`.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{Path, State},
+    response::Response,
+};
+use macmlx_protocol::openai;
+
+use super::ask_catalog;
+use crate::{exchange::answer, router::App};
+
+pub(crate) async fn list(State(app): State<Arc<App>>) -> Response {
+    let cards = ask_catalog(&app.catalog, |catalog| catalog.list()).await;
+    answer(cards.map(|cards| openai::models::list(&cards)))
+}
+
+/// Ids hold a slash, as it is or percent-encoded.
+pub(crate) async fn one(State(app): State<Arc<App>>, Path(id): Path<String>) -> Response {
+    let card = ask_catalog(&app.catalog, move |catalog| catalog.resolve(&id)).await;
+    answer(card.and_then(|card| Ok(openai::models::model(&card?))))
+}

@@ -1,0 +1,43 @@
+//! `/v1/tokenize` and `/v1/detokenize`.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{Request, State},
+    response::Response,
+};
+use macmlx_protocol::{Error, openai::tokenize as wire};
+use serde_json::Value;
+
+use super::ask_catalog;
+use crate::{
+    exchange::{answer, read_body},
+    router::App,
+};
+
+pub(crate) async fn tokenize(State(app): State<Arc<App>>, request: Request) -> Response {
+    answer(tokens(&app, request).await)
+}
+
+async fn tokens(app: &App, request: Request) -> Result<Value, Error> {
+    let body = read_body(request, app.options.body_limit_bytes).await?;
+    let request = wire::request(&body)?;
+    let model = request.model.clone();
+    let card = ask_catalog(&app.catalog, move |catalog| catalog.resolve(&model)).await??;
+    let tokens = app.backend.tokenize(request).await?;
+    Ok(wire::reply(&tokens, card.context_length))
+}
+
+pub(crate) async fn detokenize(State(app): State<Arc<App>>, request: Request) -> Response {
+    answer(text(&app, request).await)
+}
+
+async fn text(app: &App, request: Request) -> Result<Value, Error> {
+    let body = read_body(request, app.options.body_limit_bytes).await?;
+    let request = wire::detokenize_request(&body)?;
+    let text = app
+        .backend
+        .detokenize(request.model, request.tokens)
+        .await?;
+    Ok(wire::detokenize_reply(&text))
+}
