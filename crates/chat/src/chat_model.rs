@@ -1,0 +1,298 @@
+//! What a model needs around its weights to take prompts and give answers.
+
+use std::{path::Path, sync::Arc};
+
+use macmlx_inference::{
+    ChatPrompt, InferenceError, Prompt, ReasoningOptions, StopConditions, ToolChoice,
+};
+
+use crate::{
+    ChatTemplate, Detokenizer, FirstSpace, Format, Kind, OutputParser, OutputStream, SpecialTokens,
+    Tokenizer,
+    output::formats::{self, Close},
+    output_stream::Stops,
+    tokenizer::Facts,
+};
+
+/// Tokenizer, chat template and output formats of one model.
+#[derive(Debug)]
+pub struct ChatModel {
+    id: String,
+    tokenizer: Arc<Tokenizer>,
+    template: Option<ChatTemplate>,
+    reasoning_format: Option<&'static dyn Format>,
+    tool_format: Option<&'static dyn Format>,
+}
+
+/// A prompt ready for the engine, and how its output is to be read.
+#[derive(Debug, Clone)]
+pub struct Rendered {
+    /// Empty when the prompt came as tokens.
+    pub text: String,
+    pub tokens: Vec<u32>,
+    /// The prompt ends inside a reasoning block.
+    pub starts_in_reasoning: bool,
+    formats: Vec<&'static dyn Format>,
+    first_space: FirstSpace,
+}
+
+impl ChatModel {
+    /// Reads a model's folder. `id` is the model's name in errors.
+    pub fn load(model_dir: &Path, id: &str) -> Result<Self, InferenceError> {
+        let facts = Facts::read(model_dir, id)?;
+        let tokenizer = Arc::new(Tokenizer::with_facts(model_dir, id, &facts)?);
+        let template = ChatTemplate::load(model_dir, id, &facts)?;
+        let format = |kind, with_tools| {
+            let template = template.as_ref()?;
+            formats::detect(template.source(with_tools), kind)
+        };
+        Ok(Self {
+            reasoning_format: format(Kind::Reasoning, false),
+            tool_format: format(Kind::ToolCalls, true),
+            id: id.into(),
+            tokenizer,
+            template,
+        })
+    }
+
+    pub fn tokenizer(&self) -> &Arc<Tokenizer> {
+        &self.tokenizer
+    }
+
+    /// `None`: the model can complete text but not chat.
+    pub fn template(&self) -> Option<&ChatTemplate> {
+        self.template.as_ref()
+    }
+
+    /// How the model marks reasoning, if it does.
+    pub fn reasoning_format(&self) -> Option<&'static dyn Format> {
+        self.reasoning_format
+    }
+
+    /// How the model writes tool calls, if its template takes tools.
+    pub fn tool_format(&self) -> Option<&'static dyn Format> {
+        self.tool_format
+    }
+
+    /// Turns any prompt into tokens.
+    pub fn prompt(
+        &self,
+        prompt: &Prompt,
+        reasoning: &ReasoningOptions,
+    ) -> Result<Rendered, InferenceError> {
+        match prompt {
+            Prompt::Chat(chat) => self.render(chat, reasoning),
+            Prompt::Text(text) => Ok(Rendered::raw(
+                text.clone(),
+                self.tokenizer.encode(text, true)?,
+            )),
+            Prompt::Tokens(tokens) => {
+                let limit = self.tokenizer.vocab_size();
+                match tokens.iter().find(|id| **id as usize >= limit) {
+                    Some(id) => Err(InferenceError::InvalidRequest {
+                        param: Some("prompt".into()),
+                        message: format!(
+                            "token {id} is not in the vocabulary, which has {limit} tokens"
+                        ),
+                    }),
+                    None => Ok(Rendered::raw(String::new(), tokens.clone())),
+                }
+            }
+        }
+    }
+
+    /// Renders a conversation by the chat template. What the model cannot honour is refused by
+    /// name.
+    pub fn render(
+        &self,
+        chat: &ChatPrompt,
+        reasoning: &ReasoningOptions,
+    ) -> Result<Rendered, InferenceError> {
+        let Some(template) = &self.template else {
+            return Err(unsupported(
+                "messages",
+                format!(
+                    "`{}` has no chat template; use text completion, or put a chat_template.jinja \
+                     into the model's folder",
+                    self.id
+                ),
+            ));
+        };
+        let mut formats: Vec<&'static dyn Format> = self.reasoning_format.into_iter().collect();
+        if !chat.tools.is_empty() && chat.tool_choice != ToolChoice::None {
+            formats.push(self.check_tools(template, &chat.tool_choice)?);
+        }
+        let reasoning = self.check_reasoning(template, chat, reasoning)?;
+
+        let text = template.render(chat, &reasoning)?;
+        let tokens = self.tokenizer.encode(&text, false)?;
+        let final_text = chat
+            .continue_final_message
+            .then(|| {
+                chat.messages
+                    .last()
+                    .map(macmlx_inference::Message::joined_text)
+            })
+            .flatten();
+        let starts_in_reasoning = self
+            .reasoning_format
+            .is_some_and(|format| ends_in_block(format, &text, final_text.as_deref()));
+        Ok(Rendered {
+            text,
+            tokens,
+            starts_in_reasoning,
+            formats,
+            first_space: if chat.continue_final_message {
+                FirstSpace::Keep
+            } else {
+                FirstSpace::Strip
+            },
+        })
+    }
+
+    /// What takes one sequence's tokens and gives its output.
+    pub fn output(&self, rendered: &Rendered, stop: &StopConditions) -> OutputStream {
+        let markers: Vec<&'static str> = rendered
+            .formats
+            .iter()
+            .flat_map(|format| markers(*format))
+            .collect();
+        // Formats must see their markers, also where these are special tokens.
+        let shown: Vec<u32> = self
+            .tokenizer
+            .special_ids()
+            .filter(|id| {
+                let bytes = self.tokenizer.token_bytes(*id);
+                let text = std::str::from_utf8(bytes).unwrap_or_default();
+                !text.is_empty() && markers.iter().any(|marker| marker.contains(text))
+            })
+            .collect();
+        let mut stops = Stops {
+            min_tokens: stop.min_tokens,
+            ..Stops::default()
+        };
+        for sequence in &stop.sequences {
+            let special = self
+                .tokenizer
+                .token_id(sequence)
+                .filter(|id| self.tokenizer.is_special(*id));
+            if let Some(id) = special {
+                stops.tokens.push((id, sequence.clone()));
+            } else if markers.iter().any(|marker| sequence.contains(marker)) {
+                stops.raw.push(sequence.clone());
+            } else {
+                stops.visible.push(sequence.clone());
+            }
+        }
+        OutputStream::new(
+            Detokenizer::new(
+                Arc::clone(&self.tokenizer),
+                SpecialTokens::Only(shown),
+                rendered.first_space,
+            ),
+            OutputParser::new(&rendered.formats, rendered.starts_in_reasoning),
+            stops,
+        )
+    }
+
+    fn check_tools(
+        &self,
+        template: &ChatTemplate,
+        choice: &ToolChoice,
+    ) -> Result<&'static dyn Format, InferenceError> {
+        if !template.reads_tools() {
+            return Err(unsupported(
+                "tools",
+                format!("the chat template of `{}` does not take tools", self.id),
+            ));
+        }
+        if matches!(choice, ToolChoice::Required | ToolChoice::Named(_)) {
+            return Err(unsupported(
+                "tool_choice",
+                "the model can be offered tools (`auto`) but not made to call one".into(),
+            ));
+        }
+        self.tool_format.ok_or_else(|| {
+            unsupported(
+                "tools",
+                format!(
+                    "`{}` writes tool calls in a format that is not known here",
+                    self.id
+                ),
+            )
+        })
+    }
+
+    /// The options with a switch that came among the template's variables. A wish that changes the
+    /// answer and cannot be had is refused; not to think is no wish to a model that does not.
+    fn check_reasoning(
+        &self,
+        template: &ChatTemplate,
+        chat: &ChatPrompt,
+        reasoning: &ReasoningOptions,
+    ) -> Result<ReasoningOptions, InferenceError> {
+        let mut reasoning = reasoning.clone();
+        let switch = chat
+            .template_kwargs
+            .get("enable_thinking")
+            .and_then(serde_json::Value::as_bool);
+        reasoning.enabled = switch.or(reasoning.enabled);
+        match (reasoning.enabled, self.reasoning_format) {
+            (Some(true), None) if !template.has_reasoning_switch() => Err(unsupported(
+                "reasoning",
+                format!("`{}` does not reason before it answers", self.id),
+            )),
+            (Some(false), Some(_)) if !template.has_reasoning_switch() => Err(unsupported(
+                "reasoning",
+                format!("the reasoning of `{}` cannot be switched off", self.id),
+            )),
+            _ => Ok(reasoning),
+        }
+    }
+}
+
+impl Rendered {
+    /// A prompt whose output is text as it stands.
+    fn raw(text: String, tokens: Vec<u32>) -> Self {
+        Self {
+            text,
+            tokens,
+            starts_in_reasoning: false,
+            formats: Vec::new(),
+            first_space: FirstSpace::Keep,
+        }
+    }
+}
+
+fn unsupported(param: &str, reason: String) -> InferenceError {
+    InferenceError::Unsupported {
+        param: param.into(),
+        reason,
+    }
+}
+
+/// All strings a format gives a meaning to.
+fn markers(format: &dyn Format) -> Vec<&'static str> {
+    let close = match format.close() {
+        Close::Marker(marker) => Some(marker),
+        Close::End => None,
+    };
+    let open = format.open().iter().chain(format.inner_markers()).copied();
+    open.chain(close).collect()
+}
+
+/// Whether a prompt ends inside a block. Only its very end counts, since users may write about
+/// markers, or the whole message that is continued.
+fn ends_in_block(format: &dyn Format, prompt: &str, continued: Option<&str>) -> bool {
+    let end = prompt.trim_end();
+    if format.open().iter().any(|marker| end.ends_with(marker)) {
+        return true;
+    }
+    let (Some(text), Close::Marker(close)) = (continued, format.close()) else {
+        return false;
+    };
+    format
+        .open()
+        .iter()
+        .any(|open| text.rfind(open) > text.rfind(close))
+}

@@ -1,0 +1,28 @@
+//! Generated text taken apart into visible text, reasoning and tool calls.
+
+pub(crate) mod formats;
+mod parser;
+
+pub use parser::OutputParser;
+
+/// A part of the output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// What the client shows.
+    Text(String),
+    /// Hidden thinking.
+    Reasoning(String),
+    /// A complete call; `arguments` is JSON text as the model wrote it.
+    ToolCall { name: String, arguments: String },
+}
+
+/// A piece and how much generated text it stands for.
+///
+/// The lengths of all spans add up to the length of the text, so that a piece can be traced to its
+/// tokens. A span with an empty piece stands for markers and for white space around them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    pub piece: Piece,
+    /// Bytes of generated text, markers included.
+    pub raw_len: usize,
+}

@@ -1,0 +1,69 @@
+//! Jinja as `transformers` sets it up: block trimming, loop controls, its filters and functions.
+
+use std::{error::Error as _, fmt};
+
+use minijinja::{Environment, Error, ErrorKind, Output, State, Value, syntax::SyntaxConfig};
+use minijinja_contrib::pycompat::unknown_method_callback;
+
+use super::{json, python};
+
+/// An environment without templates.
+pub(super) fn new() -> Result<Environment<'static>, Error> {
+    let mut environment = Environment::new();
+    let syntax = SyntaxConfig::builder()
+        .trim_blocks(true)
+        .lstrip_blocks(true)
+        .build()?;
+    environment.set_syntax(syntax);
+    environment.set_unknown_method_callback(unknown_method_callback);
+    environment.set_formatter(format);
+    environment.add_filter("tojson", json::tojson);
+    environment.add_filter("string", |value: &Value| python::str(value));
+    environment.add_function("raise_exception", raise_exception);
+    environment.add_function("strftime_now", strftime_now);
+    Ok(environment)
+}
+
+/// The words of a template's own refusal, else what went wrong and where.
+pub(super) fn words(error: &Error) -> String {
+    let mut source = error.source();
+    while let Some(inner) = source {
+        if let Some(Refusal(words)) = inner.downcast_ref() {
+            return words.clone();
+        }
+        source = inner.source();
+    }
+    error.to_string()
+}
+
+/// `{{ value }}` writes what Python's `str` gives.
+fn format(out: &mut Output, _state: &mut State, value: &Value) -> Result<(), Error> {
+    out.write_str(&python::str(value)).map_err(Error::from)
+}
+
+/// Carries the words of `raise_exception`.
+#[derive(Debug)]
+struct Refusal(String);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+fn raise_exception(message: &Value) -> Result<Value, Error> {
+    let message = python::str(message);
+    Err(Error::new(ErrorKind::InvalidOperation, message.clone()).with_source(Refusal(message)))
+}
+
+/// Local time in Python's `strftime` notation.
+fn strftime_now(format: &str) -> Result<String, Error> {
+    jiff::fmt::strtime::format(format, &jiff::Zoned::now()).map_err(|error| {
+        Error::new(
+            ErrorKind::InvalidOperation,
+            format!("strftime_now: {error}"),
+        )
+    })
+}
