@@ -1,1 +1,19 @@
-//! engine
+//! Runs models: the MLX thread, the scheduler that lets sequences share it, sampling, and the
+//! [`Engine`] that puts all of it behind [`macmlx_inference::Backend`].
+//!
+//! Arrays live on one thread; channels carry tokens, text and plain structs. No MLX type appears
+//! in this crate's public signatures.
+
+mod engine;
+mod error;
+mod job;
+mod options;
+mod output;
+mod pool;
+mod profile;
+mod sampling;
+mod scheduler;
+mod thread;
+
+pub use engine::Engine;
+pub use options::{EngineOptions, KvQuantization};

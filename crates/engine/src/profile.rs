@@ -1,0 +1,117 @@
+//! What is known of a model apart from its weights: tokenizer, chat template, generation defaults.
+//! Lives on ordinary threads.
+
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use macmlx_chat::ChatModel;
+use macmlx_inference::{InferenceError, ModelCard};
+use serde::Deserialize;
+
+use crate::sampling::{GenerationDefaults, TokenText};
+
+/// Tokenizers of this many models are kept; the largest take some tens of megabytes.
+const KEPT: usize = 4;
+
+/// A model's card and everything needed to turn a request into tokens and tokens into text.
+#[derive(Debug)]
+pub(crate) struct Profile {
+    pub(crate) card: ModelCard,
+    pub(crate) chat: ChatModel,
+    pub(crate) defaults: GenerationDefaults,
+    /// Size of the model's vocabulary, which may be padded beyond the tokenizer's.
+    pub(crate) vocab_size: u32,
+}
+
+impl Profile {
+    /// Reads the model's folder; takes a second for the largest tokenizers.
+    pub(crate) fn load(card: ModelCard) -> Result<Self, InferenceError> {
+        let chat = ChatModel::load(&card.path, &card.id)?;
+        let defaults = read_json(&card, "generation_config.json")?.unwrap_or_default();
+        let sizes: Sizes = read_json(&card, "config.json")?.unwrap_or_default();
+        let vocab_size = sizes
+            .vocab_size
+            .or(sizes.text_config.and_then(|text| text.vocab_size))
+            .unwrap_or(chat.tokenizer().vocab_size() as u32);
+        Ok(Self {
+            card,
+            chat,
+            defaults,
+            vocab_size,
+        })
+    }
+
+    /// Tokens that fit into the model's context.
+    pub(crate) fn context_length(&self) -> u32 {
+        self.card.context_length.unwrap_or(u32::MAX)
+    }
+
+    /// Bytes of a token, for those who only hold its id.
+    pub(crate) fn token_text(&self) -> TokenText {
+        let tokenizer = self.chat.tokenizer().clone();
+        Arc::new(move |token| tokenizer.token_bytes(token).to_vec())
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Sizes {
+    vocab_size: Option<u32>,
+    text_config: Option<TextSizes>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct TextSizes {
+    vocab_size: Option<u32>,
+}
+
+fn read_json<T: serde::de::DeserializeOwned>(
+    card: &ModelCard,
+    name: &str,
+) -> Result<Option<T>, InferenceError> {
+    let unusable = |reason: String| InferenceError::ModelLoad {
+        model: card.id.clone(),
+        reason,
+    };
+    let path: &Path = &card.path.join(name);
+    match std::fs::read(path) {
+        Ok(bytes) => serde_json::from_slice(&bytes)
+            .map(Some)
+            .map_err(|error| unusable(format!("{name} is not valid: {error}"))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(unusable(format!("cannot read {name}: {error}"))),
+    }
+}
+
+/// The profiles used last.
+#[derive(Debug, Default)]
+pub(crate) struct Profiles {
+    /// Least recently used first.
+    kept: Mutex<Vec<Arc<Profile>>>,
+}
+
+impl Profiles {
+    /// The card's profile, read again when the model's files have changed.
+    pub(crate) fn get_blocking(&self, card: ModelCard) -> Result<Arc<Profile>, InferenceError> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let profile = match kept.iter().position(|profile| profile.card.id == card.id) {
+            Some(index) => {
+                let found = kept.remove(index);
+                if found.card == card {
+                    found
+                } else {
+                    Arc::new(Profile::load(card)?)
+                }
+            }
+            None => Arc::new(Profile::load(card)?),
+        };
+        kept.push(profile.clone());
+        if kept.len() > KEPT {
+            kept.remove(0);
+        }
+        Ok(profile)
+    }
+}

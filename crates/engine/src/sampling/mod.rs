@@ -1,0 +1,24 @@
+//! From logits to tokens, for each sequence by itself, on the device.
+//!
+//! Order, as llama.cpp's default chain has it: logit bias, repetition, presence and frequency
+//! penalty, DRY, ban of end tokens; then top-k, typical, top-p, min-p, XTC; then temperature and
+//! the draw. Filters therefore see probabilities at temperature 1, as in mlx-lm.
+//!
+//! Invariants:
+//! - A draw depends on the row's logits, its parameters, its seed and its step; never on rows
+//!   beside it.
+//! - Nothing here waits for the device.
+
+mod batch;
+mod draw;
+pub(crate) mod logits_processors;
+mod logprobs;
+mod params;
+mod random;
+mod row;
+mod token_counts;
+
+pub(crate) use batch::{Sampled, sample};
+pub(crate) use logprobs::{LogprobArrays, LogprobRow, logprobs};
+pub(crate) use params::{GenerationDefaults, Parameters, random_seed};
+pub(crate) use row::{History, Row, RowSampler, TokenText};

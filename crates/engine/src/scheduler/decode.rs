@@ -1,0 +1,166 @@
+//! Computes the next token of every sequence, one step ahead of what the host has seen.
+//!
+//! Invariants:
+//! - A step in flight was queued for the sequences it names; others may have joined and some may
+//!   have left since.
+//! - A step is queued on top of another only when both are for exactly the same sequences and none
+//!   of them needs the host in between. Else the host reads first.
+
+use macmlx_models::{LogitsRows, Segment};
+use mlx_rs::{Array, ops::indexing::TryIndexOp};
+
+use super::run_loop::Scheduler;
+use crate::{
+    error::{Result, StepError},
+    sampling::{LogprobArrays, Sampled, sample},
+};
+
+/// A step the device computes.
+#[derive(Debug)]
+pub(super) struct InFlight {
+    /// Sequences in order of their rows.
+    ids: Vec<u64>,
+    /// `[rows]` of `u32`.
+    tokens: Array,
+    logprobs: Option<LogprobArrays>,
+}
+
+impl Scheduler {
+    /// Queues the next step and takes in the one before.
+    pub(super) fn decode(&mut self) {
+        self.last_was_prefill = false;
+        if let Err(error) = self.step() {
+            self.recover_decode(error);
+        }
+    }
+
+    fn step(&mut self) -> Result<()> {
+        if self.in_flight.is_some() && !self.can_queue_ahead() {
+            self.absorb()?;
+            if self.decoding.is_empty() {
+                return Ok(());
+            }
+        }
+        let before = self.in_flight.take();
+        let tokens = match &before {
+            Some(before) => before.tokens.clone(),
+            None => self.last_tokens(),
+        };
+        let sampled = self.forward(&tokens, usize::from(before.is_some()))?;
+        mlx_rs::transforms::async_eval(
+            std::iter::once(&sampled.tokens)
+                .chain(sampled.logprobs.iter().flat_map(LogprobArrays::arrays)),
+        )?;
+        let ids = self.decoding.iter().map(|sequence| sequence.id).collect();
+        let queued = InFlight {
+            ids,
+            tokens: sampled.tokens,
+            logprobs: sampled.logprobs,
+        };
+        if before.is_some() {
+            self.in_flight = before;
+            self.absorb()?;
+        }
+        self.in_flight = Some(queued);
+        Ok(())
+    }
+
+    fn can_queue_ahead(&self) -> bool {
+        let Some(in_flight) = &self.in_flight else {
+            return false;
+        };
+        in_flight.ids.len() == self.decoding.len()
+            && self
+                .decoding
+                .iter()
+                .zip(&in_flight.ids)
+                .all(|(sequence, &id)| sequence.id == id && !sequence.choice.waits_for_host())
+    }
+
+    /// The last token of each sequence, all of which the host knows.
+    fn last_tokens(&self) -> Array {
+        let tokens: Vec<u32> = self
+            .decoding
+            .iter()
+            .map(|sequence| sequence.choice.history().last().copied().unwrap_or(0))
+            .collect();
+        Array::from_slice(&tokens, &[tokens.len() as i32])
+    }
+
+    fn forward(&mut self, tokens: &Array, in_flight: usize) -> Result<Sampled> {
+        let model = self
+            .pool
+            .model()
+            .ok_or(StepError::Broken("decode without a model"))?;
+        let mut segments: Vec<Segment<'_>> = self
+            .decoding
+            .iter_mut()
+            .map(|sequence| Segment {
+                length: 1,
+                cache: &mut sequence.cache,
+                logits: LogitsRows::Last,
+            })
+            .collect();
+        let logits = model.forward(tokens, &mut segments)?;
+        drop(segments);
+        let last = self
+            .decoding
+            .iter()
+            .enumerate()
+            .map(|(row, sequence)| {
+                let row = row as i32;
+                sequence
+                    .choice
+                    .observes_tokens()
+                    .then(|| tokens.try_index(row..=row))
+                    .transpose()
+            })
+            .collect::<mlx_rs::error::Result<Vec<_>>>()?;
+        let mut rows: Vec<_> = self
+            .decoding
+            .iter_mut()
+            .zip(&last)
+            .map(|(sequence, last)| sequence.choice.row(in_flight, last.as_ref()))
+            .collect();
+        sample(&logits, &mut rows)
+    }
+
+    /// Waits for the step in flight and gives its tokens to the sequences that are still here.
+    fn absorb(&mut self) -> Result<()> {
+        let Some(InFlight {
+            ids,
+            tokens,
+            logprobs,
+        }) = self.in_flight.take()
+        else {
+            return Ok(());
+        };
+        let tokens = tokens
+            .try_as_slice::<u32>()
+            .map_err(mlx_rs::error::ConversionError::from)?;
+        let logprobs = logprobs.map(|arrays| arrays.read()).transpose()?;
+        let mut logprobs = logprobs.unwrap_or_default().into_iter();
+        let mut sequences = self.decoding.iter_mut().peekable();
+        let mut ended = Vec::new();
+        for (id, &token) in ids.into_iter().zip(tokens) {
+            let Some(sequence) = sequences.next_if(|sequence| sequence.id == id) else {
+                continue;
+            };
+            let wants_logprobs = sequence.choice.request.borrow().logprobs.is_some();
+            let row = if wants_logprobs {
+                logprobs.next()
+            } else {
+                None
+            };
+            if sequence.choice.accept(token, row.as_ref()) {
+                ended.push(id);
+            }
+        }
+        if !ended.is_empty() {
+            self.has_garbage = true;
+            self.decoding
+                .retain(|sequence| !ended.contains(&sequence.id));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,14 @@
+//! Runs any number of sequences together on one model.
+//!
+//! [`policy`] decides, the rest acts: [`run_loop`] holds the queue and takes turns, [`prefill`]
+//! and [`decode`] compute, [`recovery`] says who pays when a step fails.
+
+mod decode;
+mod policy;
+mod prefill;
+mod recovery;
+mod request;
+mod run_loop;
+mod sequence;
+
+pub(crate) use run_loop::Scheduler;

@@ -1,0 +1,362 @@
+//! The queue and the turns: asks the policy, does what it says.
+
+use std::{cell::RefCell, collections::VecDeque, rc::Rc, time::Instant};
+
+use macmlx_inference::{FinishReason, InferenceError, ModelCard, Timings};
+use macmlx_models::cache::CacheOptions;
+use tokio::sync::oneshot;
+
+use super::{
+    decode::InFlight,
+    policy::{self, Action, Head, State},
+    request::Request,
+    sequence::{Choice, Prefill, PromptLogprobs, Sequence},
+};
+use crate::{
+    error::StepError,
+    job::{Draft, Job, Ready},
+    options::EngineOptions,
+    output::ChoiceOutput,
+    pool::Pool,
+    thread::{Owner, Turn},
+};
+
+/// Everything that lives on the MLX thread.
+pub(crate) struct Scheduler {
+    pub(super) options: EngineOptions,
+    pub(super) pool: Pool,
+    queue: VecDeque<Entry>,
+    pub(super) prefilling: Vec<Prefill>,
+    pub(super) decoding: Vec<Sequence>,
+    pub(super) in_flight: Option<InFlight>,
+    /// Told when the model in memory is gone.
+    unload_requests: Vec<oneshot::Sender<bool>>,
+    pub(super) last_was_prefill: bool,
+    pub(super) chunks: u64,
+    pub(super) next_id: u64,
+    /// MLX may hold buffers of what has ended.
+    pub(super) has_garbage: bool,
+}
+
+/// What waits for the model it wants.
+enum Entry {
+    Generate(Box<Job>),
+    Load { card: Box<ModelCard>, ready: Ready },
+}
+
+impl Entry {
+    fn card(&self) -> &ModelCard {
+        match self {
+            Self::Generate(job) => &job.draft.profile.card,
+            Self::Load { card, .. } => card,
+        }
+    }
+
+    fn choices(&self) -> usize {
+        match self {
+            Self::Generate(job) => job.draft.outputs.len(),
+            Self::Load { .. } => 0,
+        }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        match self {
+            Self::Generate(job) => {
+                job.events.is_closed() || job.ready.as_ref().is_some_and(Ready::is_closed)
+            }
+            // Whoever asked may be gone; the load is wanted all the same.
+            Self::Load { .. } => false,
+        }
+    }
+
+    /// Says once whether the model is there.
+    fn answer(&mut self, result: &Result<(), InferenceError>) {
+        if let Self::Generate(job) = self {
+            job.loaded = Some(Instant::now());
+            if let Some(ready) = job.ready.take() {
+                let _ = ready.send(result.clone());
+            }
+        }
+    }
+}
+
+impl Scheduler {
+    pub(crate) fn new(options: EngineOptions, pool: Pool) -> Self {
+        Self {
+            options,
+            pool,
+            queue: VecDeque::new(),
+            prefilling: Vec::new(),
+            decoding: Vec::new(),
+            in_flight: None,
+            unload_requests: Vec::new(),
+            last_was_prefill: false,
+            chunks: 0,
+            next_id: 0,
+            has_garbage: false,
+        }
+    }
+
+    /// Takes a request into the queue.
+    pub(crate) fn submit(&mut self, job: Job) {
+        let mut entry = Entry::Generate(Box::new(job));
+        if self.pool.holds(entry.card()) && self.unload_requests.is_empty() {
+            entry.answer(&Ok(()));
+        }
+        self.queue.push_back(entry);
+    }
+
+    /// Takes the wish for a model into the queue.
+    pub(crate) fn submit_load(&mut self, card: ModelCard, ready: Ready) {
+        self.queue.push_back(Entry::Load {
+            card: Box::new(card),
+            ready,
+        });
+    }
+
+    /// Drops the model `id` once nothing runs; answers whether it was there.
+    pub(crate) fn submit_unload(&mut self, id: &str, done: oneshot::Sender<bool>) {
+        if self.pool.held_id() == Some(id) {
+            self.unload_requests.push(done);
+        } else {
+            let _ = done.send(false);
+        }
+    }
+
+    fn next_action(&mut self) -> Action {
+        if !self.queue.is_empty() {
+            self.queue.retain(|entry| !entry.is_cancelled());
+        }
+        let prefilling: Vec<usize> = self.prefilling.iter().map(Prefill::remaining).collect();
+        let prefilling_choices: usize = self
+            .prefilling
+            .iter()
+            .map(|prefill| prefill.choices.len())
+            .sum();
+        policy::next(&State {
+            head: self.queue.front().map(|entry| Head {
+                is_loaded: self.pool.holds(entry.card()),
+                choices: entry.choices(),
+            }),
+            unload_requested: !self.unload_requests.is_empty(),
+            occupied: prefilling_choices + self.decoding.len(),
+            max_batch: self.options.max_batch,
+            prefilling: &prefilling,
+            decoding: self.decoding.len(),
+            last_was_prefill: self.last_was_prefill,
+            chunks: self.chunks,
+            chunk_size: self.chunk_size(),
+        })
+    }
+
+    /// Takes out sequences nobody listens to.
+    fn sweep(&mut self) {
+        let before = self.prefilling.len() + self.decoding.len();
+        self.prefilling
+            .retain(|prefill| !prefill.request.borrow().is_over());
+        self.decoding
+            .retain(|sequence| !sequence.choice.request.borrow().is_over());
+        self.has_garbage |= self.prefilling.len() + self.decoding.len() < before;
+    }
+
+    fn admit(&mut self) {
+        match self.queue.pop_front() {
+            Some(Entry::Generate(job)) => self.start(*job),
+            Some(Entry::Load { ready, .. }) => {
+                let _ = ready.send(Ok(()));
+            }
+            None => {}
+        }
+    }
+
+    fn start(&mut self, job: Job) {
+        let Job {
+            draft,
+            events,
+            submitted,
+            loaded,
+            waiting,
+            active,
+            ..
+        } = job;
+        drop(waiting);
+        let Draft {
+            profile,
+            prompt,
+            parameters,
+            outputs,
+            end,
+            logprobs,
+            reasoning_budget,
+        } = draft;
+        let loaded = loaded.unwrap_or(submitted);
+        let timings = Timings {
+            load: loaded - submitted,
+            queue: loaded.elapsed(),
+            ..Timings::default()
+        };
+        let max_tokens = end.max_tokens;
+        let request = Rc::new(RefCell::new(Request::new(
+            profile,
+            end,
+            logprobs,
+            reasoning_budget,
+            events,
+            timings,
+            outputs.len(),
+            prompt.len() as u32,
+            active,
+        )));
+        let new_cache = self
+            .pool
+            .model()
+            .ok_or(StepError::Broken("admitted without a model"))
+            .and_then(|model| {
+                let options = CacheOptions {
+                    quantization: self.options.kv_quantization,
+                };
+                Ok((model.new_cache(&options)?, model.vocab_size()))
+            });
+        let (cache, vocab_size) = match new_cache {
+            Ok(made) => made,
+            Err(error) => return request.borrow_mut().fail(error.into()),
+        };
+        let mut choices: Vec<Choice> = outputs
+            .into_iter()
+            .zip(parameters)
+            .enumerate()
+            .map(|(index, (output, parameters))| {
+                let output = ChoiceOutput::new(index as u32, output);
+                Choice::new(request.clone(), output, &prompt, parameters, vocab_size)
+            })
+            .collect();
+        let prompt_logprobs =
+            logprobs
+                .filter(|logprobs| logprobs.prompt)
+                .map(|logprobs| PromptLogprobs {
+                    top: logprobs.top,
+                    rows: Vec::new(),
+                });
+        if max_tokens == 0 && prompt_logprobs.is_none() {
+            choices
+                .iter_mut()
+                .for_each(|choice| choice.finish(FinishReason::Length));
+            return;
+        }
+        self.prefilling.push(Prefill {
+            request,
+            tokens: prompt,
+            position: 0,
+            cache,
+            choices,
+            prompt_logprobs,
+        });
+    }
+
+    fn load(&mut self) {
+        let Some(card) = self.queue.front().map(|entry| entry.card().clone()) else {
+            return;
+        };
+        let result = self.pool.load(&card);
+        let mut rest = VecDeque::with_capacity(self.queue.len());
+        for mut entry in self.queue.drain(..) {
+            if *entry.card() != card {
+                rest.push_back(entry);
+                continue;
+            }
+            match (&result, entry) {
+                (Ok(()), kept) => {
+                    entry = kept;
+                    entry.answer(&result);
+                    rest.push_back(entry);
+                }
+                (Err(_), Entry::Load { ready, .. }) => {
+                    let _ = ready.send(result.clone());
+                }
+                (Err(error), Entry::Generate(job)) => match job.ready {
+                    Some(ready) => {
+                        let _ = ready.send(result.clone());
+                    }
+                    // It was told that the model is there, and then the model was unloaded.
+                    None => {
+                        let _ = job.events.send(Err(error.clone()));
+                    }
+                },
+            }
+        }
+        self.queue = rest;
+    }
+
+    fn unload(&mut self) {
+        let was_loaded = self.pool.unload();
+        for done in self.unload_requests.drain(..) {
+            let _ = done.send(was_loaded);
+        }
+    }
+
+    /// Ends every running request with this error.
+    pub(super) fn fail_running(&mut self, error: &InferenceError) {
+        self.in_flight = None;
+        let prefilling = self.prefilling.drain(..).map(|prefill| prefill.request);
+        let decoding = self
+            .decoding
+            .drain(..)
+            .map(|sequence| sequence.choice.request);
+        for request in prefilling.chain(decoding) {
+            request.borrow_mut().fail(error.clone());
+        }
+        self.has_garbage = true;
+    }
+
+    /// Gives buffers of ended sequences back to the system; only when nothing runs, because
+    /// running sequences would soon ask for them again.
+    fn collect_garbage(&mut self) {
+        if self.has_garbage {
+            self.in_flight = None;
+            self.has_garbage = false;
+            if let Err(error) = mlx_rs::memory::clear_cache() {
+                tracing::warn!(%error, "MLX kept its buffers");
+            }
+        }
+    }
+}
+
+impl Owner for Scheduler {
+    fn turn(&mut self) -> Turn {
+        self.sweep();
+        match self.next_action() {
+            Action::Admit => self.admit(),
+            Action::Load => self.load(),
+            Action::Unload => self.unload(),
+            Action::Prefill(shares) => self.prefill(&shares),
+            Action::Decode => self.decode(),
+            Action::Wait => {
+                self.collect_garbage();
+                return Turn::Idle;
+            }
+        }
+        Turn::Busy
+    }
+
+    fn recover(&mut self, message: &str) {
+        self.fail_running(&InferenceError::Engine {
+            message: message.to_owned(),
+        });
+    }
+
+    fn close(&mut self) {
+        self.fail_running(&InferenceError::ShuttingDown);
+        for mut entry in self.queue.drain(..) {
+            entry.answer(&Err(InferenceError::ShuttingDown));
+            match entry {
+                Entry::Generate(job) => {
+                    let _ = job.events.send(Err(InferenceError::ShuttingDown));
+                }
+                Entry::Load { ready, .. } => {
+                    let _ = ready.send(Err(InferenceError::ShuttingDown));
+                }
+            }
+        }
+        self.unload();
+    }
+}

@@ -1,0 +1,174 @@
+//! The one operating-system thread that owns every array.
+//!
+//! Others hand it closures with [`MlxThread::post`]; between closures it takes the owner's turns. A
+//! panic in either is caught, handed to [`Owner::recover`] with its message, and the thread lives
+//! on.
+
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::mpsc::{self, TryRecvError},
+    thread::JoinHandle,
+};
+
+use macmlx_inference::InferenceError;
+
+/// What lives on the thread.
+pub(crate) trait Owner: 'static {
+    /// Does one piece of work.
+    fn turn(&mut self) -> Turn;
+
+    /// Puts itself back into a state that can go on after a panic with `message`.
+    fn recover(&mut self, message: &str);
+
+    /// Ends what still runs; no more messages will come.
+    fn close(&mut self);
+}
+
+/// Whether an owner has more to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// Another turn will do something.
+    Busy,
+    /// Nothing to do before the next message.
+    Idle,
+}
+
+type Task<O> = Box<dyn FnOnce(&mut O) + Send>;
+
+/// Handle of the thread; dropping it closes the owner and waits for the thread's end.
+#[derive(Debug)]
+pub(crate) struct MlxThread<O> {
+    tasks: Option<mpsc::Sender<Task<O>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl<O: Owner> MlxThread<O> {
+    /// Starts the thread and makes the owner there.
+    pub(crate) fn spawn(make: impl FnOnce() -> O + Send + 'static) -> std::io::Result<Self> {
+        let (tasks, inbox) = mpsc::channel();
+        let thread = std::thread::Builder::new()
+            .name("mlx".into())
+            .spawn(move || run(make(), &inbox))?;
+        Ok(Self {
+            tasks: Some(tasks),
+            thread: Some(thread),
+        })
+    }
+
+    /// Runs `task` on the thread, after those posted before it.
+    pub(crate) fn post(
+        &self,
+        task: impl FnOnce(&mut O) + Send + 'static,
+    ) -> Result<(), InferenceError> {
+        self.tasks
+            .as_ref()
+            .and_then(|tasks| tasks.send(Box::new(task)).ok())
+            .ok_or(InferenceError::ShuttingDown)
+    }
+}
+
+impl<O> Drop for MlxThread<O> {
+    fn drop(&mut self) {
+        self.tasks = None;
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the MLX thread ended by a panic");
+        }
+    }
+}
+
+fn run<O: Owner>(mut owner: O, inbox: &mpsc::Receiver<Task<O>>) {
+    let mut turn = Turn::Idle;
+    loop {
+        let task = match turn {
+            Turn::Idle => inbox.recv().map_err(|_| TryRecvError::Disconnected),
+            Turn::Busy => inbox.try_recv(),
+        };
+        match task {
+            Ok(task) => {
+                contained(&mut owner, |owner| task(owner));
+                turn = Turn::Busy;
+            }
+            Err(TryRecvError::Empty) => {
+                turn = contained(&mut owner, O::turn).unwrap_or(Turn::Busy);
+            }
+            Err(TryRecvError::Disconnected) => {
+                contained(&mut owner, O::close);
+                return;
+            }
+        }
+    }
+}
+
+fn contained<O: Owner, T>(owner: &mut O, act: impl FnOnce(&mut O) -> T) -> Option<T> {
+    match catch_unwind(AssertUnwindSafe(|| act(owner))) {
+        Ok(value) => Some(value),
+        Err(payload) => {
+            let message = panic_message(payload.as_ref());
+            tracing::error!(message, "panic on the MLX thread; it goes on");
+            owner.recover(&message);
+            None
+        }
+    }
+}
+
+/// The words of a panic.
+pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
+    payload
+        .downcast_ref::<&str>()
+        .map(ToString::to_string)
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "panic without a message".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts down, panics at thirteen, keeps what it was told.
+    struct Countdown {
+        left: u32,
+        report: mpsc::Sender<String>,
+    }
+
+    impl Owner for Countdown {
+        fn turn(&mut self) -> Turn {
+            if self.left == 0 {
+                return Turn::Idle;
+            }
+            assert!(self.left != 13, "unlucky");
+            self.left -= 1;
+            if self.left == 0 {
+                self.report.send("done".into()).unwrap();
+            }
+            Turn::Busy
+        }
+
+        fn recover(&mut self, message: &str) {
+            self.left = 0;
+            self.report.send(format!("recovered: {message}")).unwrap();
+        }
+
+        fn close(&mut self) {
+            self.report.send("closed".into()).unwrap();
+        }
+    }
+
+    #[test]
+    fn survives_panics_and_closes() {
+        let (report, reports) = mpsc::channel();
+        let thread = MlxThread::spawn(move || Countdown { left: 0, report }).unwrap();
+        thread.post(|owner| owner.left = 5).unwrap();
+        assert_eq!(reports.recv().unwrap(), "done");
+        thread.post(|owner| owner.left = 15).unwrap();
+        assert_eq!(reports.recv().unwrap(), "recovered: unlucky");
+        thread.post(|_| panic!("in a {}", "task")).unwrap();
+        assert_eq!(reports.recv().unwrap(), "recovered: in a task");
+        thread.post(|owner| owner.left = 3).unwrap();
+        assert_eq!(reports.recv().unwrap(), "done");
+        drop(thread);
+        assert_eq!(reports.recv().unwrap(), "closed");
+    }
+}
