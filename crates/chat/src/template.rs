@@ -207,11 +207,11 @@ impl ChatTemplate {
         add_generation_prompt: bool,
         variables: &Map<String, serde_json::Value>,
     ) -> Result<String, minijinja::Error> {
-        let special_tokens: Value = self
-            .special_tokens
-            .iter()
-            .map(|(name, text)| (*name, Value::from(text.as_str())))
-            .collect();
+        let special_tokens = Value::from_pairs(
+            self.special_tokens
+                .iter()
+                .map(|(name, text)| (*name, text.as_str())),
+        );
         // `transformers` passes `none` for tools and documents that are not given.
         let tools = (!tools.is_empty()).then(|| Value::from(Serde(tools)));
         let standard = context! {

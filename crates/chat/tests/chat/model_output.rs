@@ -1,0 +1,207 @@
+//! Tokens to pieces through detokenizer, stop sequences and parser together.
+
+use std::fs;
+
+use macmlx_chat::{ChatModel, Finish, OutputPiece, Piece, Rendered};
+use macmlx_inference::{
+    ChatPrompt, FinishReason, Message, Prompt, ReasoningOptions, Role, StopConditions,
+    ToolDefinition,
+};
+use serde_json::json;
+
+use crate::tokenizers;
+
+const TEMPLATE: &str = "{% for m in messages %}{{ m.content }}{% endfor %}{{ tools }}\
+    {{ '<think></think><tool_call>' if false }}";
+const MISTRAL: &str = "{% for m in messages %}{{ m.content }}{% endfor %}{{ tools }}\
+    {{ '[TOOL_CALLS]' if false }}";
+
+fn model(template: &str) -> ChatModel {
+    let folder = tokenizers::byte_level();
+    fs::write(folder.path().join("chat_template.jinja"), template).unwrap();
+    ChatModel::load(folder.path(), "org/model").unwrap()
+}
+
+fn chat(model: &ChatModel) -> Rendered {
+    let chat = ChatPrompt {
+        messages: vec![Message::text(Role::User, "go")],
+        tools: vec![ToolDefinition {
+            name: "f".into(),
+            description: None,
+            parameters: json!({}),
+            strict: false,
+        }],
+        ..ChatPrompt::default()
+    };
+    model.render(&chat, &ReasoningOptions::default()).unwrap()
+}
+
+fn raw(model: &ChatModel) -> Rendered {
+    let prompt = Prompt::Text("go".into());
+    model.prompt(&prompt, &ReasoningOptions::default()).unwrap()
+}
+
+fn stops(sequences: &[&str]) -> StopConditions {
+    StopConditions {
+        sequences: sequences.iter().map(ToString::to_string).collect(),
+        ..StopConditions::default()
+    }
+}
+
+/// All pieces and the finish, as an engine runs it.
+fn run(
+    model: &ChatModel,
+    rendered: &Rendered,
+    stop: &StopConditions,
+    output: &str,
+) -> (Vec<OutputPiece>, Finish) {
+    let mut stream = model.output(rendered, stop);
+    let mut pieces = Vec::new();
+    for id in model.tokenizer().encode(output, false).unwrap() {
+        pieces.extend(stream.push(id));
+        if stream.stop_sequence().is_some() {
+            break;
+        }
+    }
+    let mut finish = stream.finish(FinishReason::Stop);
+    pieces.append(&mut finish.pieces);
+    (pieces, finish)
+}
+
+fn text(pieces: &[OutputPiece]) -> String {
+    pieces
+        .iter()
+        .filter_map(|piece| match &piece.piece {
+            Piece::Text(text) => Some(text.as_str()),
+            Piece::Reasoning(_) | Piece::ToolCall { .. } => None,
+        })
+        .collect()
+}
+
+#[test]
+fn every_token_is_reported_once_with_the_piece_its_text_ends_in() {
+    let model = model(TEMPLATE);
+    let rendered = chat(&model);
+    let output = "<think>\nhé👋\n</think>\n\nhello é👋 \
+        <tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call><|im_start|>bye";
+    let ids = model.tokenizer().encode(output, false).unwrap();
+    let mut stream = model.output(&rendered, &stops(&["nowhere", "hell of"]));
+    let mut pieces = Vec::new();
+    for id in &ids {
+        pieces.extend(stream.push(*id));
+    }
+    let finish = stream.finish(FinishReason::Stop);
+    pieces.extend(finish.pieces);
+    assert_eq!(
+        pieces.iter().map(|piece| piece.tokens).sum::<usize>(),
+        ids.len()
+    );
+    assert_eq!(finish.reason, FinishReason::ToolCalls);
+    assert_eq!(text(&pieces), "hello é👋 bye");
+
+    // The tokens of each piece end with the piece's text.
+    let mut next = 0;
+    for piece in &pieces {
+        let tokens = &ids[next..next + piece.tokens];
+        next += piece.tokens;
+        let spelled = model.tokenizer().detokenize(tokens);
+        match &piece.piece {
+            Piece::Text(text) | Piece::Reasoning(text) if text.is_ascii() => {
+                let spelled = spelled.replace("<|im_start|>", "");
+                assert!(spelled.contains(text.trim()), "{text:?} in {spelled:?}");
+            }
+            Piece::ToolCall { .. } => assert!(spelled.ends_with("</tool_call>"), "{spelled}"),
+            Piece::Text(_) | Piece::Reasoning(_) => {}
+        }
+    }
+}
+
+#[test]
+fn a_stop_sequence_across_tokens_is_cut_with_its_tokens() {
+    let model = model(TEMPLATE);
+    let (pieces, finish) = run(
+        &model,
+        &raw(&model),
+        &stops(&["lo w", "zzz"]),
+        "hello world",
+    );
+    assert_eq!(text(&pieces), "hel");
+    assert_eq!(finish.stop_sequence.as_deref(), Some("lo w"));
+    assert_eq!(finish.reason, FinishReason::Stop);
+    // "he" is whole; "llo" ends in the stop sequence.
+    assert_eq!(pieces.iter().map(|piece| piece.tokens).sum::<usize>(), 1);
+}
+
+#[test]
+fn what_only_began_like_a_stop_sequence_comes_at_the_end() {
+    let model = model(TEMPLATE);
+    let (pieces, finish) = run(&model, &raw(&model), &stops(&["world!"]), "hello world");
+    assert_eq!(text(&pieces), "hello world");
+    assert_eq!(finish.stop_sequence, None);
+}
+
+#[test]
+fn reasoning_and_calls_may_hold_a_stop_sequence() {
+    let model = model(TEMPLATE);
+    let output = "<think>say END</think><tool_call>{\"name\": \"f\", \"arguments\": \
+        {\"a\": \"END\"}}</tool_call>ok END no";
+    let (pieces, finish) = run(&model, &chat(&model), &stops(&["END"]), output);
+    assert_eq!(text(&pieces), "ok ");
+    assert_eq!(finish.stop_sequence.as_deref(), Some("END"));
+    assert!(
+        pieces
+            .iter()
+            .any(|piece| piece.piece == Piece::Reasoning("say END".into())
+                || matches!(&piece.piece, Piece::Reasoning(text) if text.ends_with('D')))
+    );
+    assert_eq!(finish.reason, FinishReason::ToolCalls);
+}
+
+#[test]
+fn a_stop_sequence_that_holds_a_marker_stops_at_the_marker() {
+    let model = model(TEMPLATE);
+    let (pieces, finish) = run(
+        &model,
+        &chat(&model),
+        &stops(&["</think>"]),
+        "<think>a</think>b",
+    );
+    assert_eq!(text(&pieces), "");
+    assert_eq!(finish.stop_sequence.as_deref(), Some("</think>"));
+}
+
+#[test]
+fn a_stop_sequence_that_is_a_special_token_stops_at_the_token() {
+    let model = model(TEMPLATE);
+    let (pieces, finish) = run(
+        &model,
+        &chat(&model),
+        &stops(&["<|im_start|>"]),
+        "hello<|im_start|>x",
+    );
+    assert_eq!(text(&pieces), "hello");
+    assert_eq!(finish.stop_sequence.as_deref(), Some("<|im_start|>"));
+}
+
+#[test]
+fn no_stop_sequence_counts_before_min_tokens() {
+    let model = model(TEMPLATE);
+    let stop = StopConditions {
+        min_tokens: 4,
+        ..stops(&["a"])
+    };
+    let (pieces, finish) = run(&model, &raw(&model), &stop, "aabxac");
+    assert_eq!(text(&pieces), "aabx");
+    assert_eq!(finish.stop_sequence.as_deref(), Some("a"));
+}
+
+#[test]
+fn markers_that_are_special_tokens_reach_their_format_and_nobody_else() {
+    let model = model(MISTRAL);
+    let output = "hi[TOOL_CALLS] [{\"name\": \"f\", \"arguments\": {}}]";
+    let (pieces, finish) = run(&model, &chat(&model), &stops(&[]), output);
+    assert_eq!(text(&pieces), "hi");
+    assert_eq!(finish.reason, FinishReason::ToolCalls);
+    let (pieces, _) = run(&model, &raw(&model), &stops(&[]), "hi[TOOL_CALLS]");
+    assert_eq!(text(&pieces), "hi");
+}

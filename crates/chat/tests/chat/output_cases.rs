@@ -1,0 +1,110 @@
+//! Output cases (`tests/output/*.json`), each whole, character by character and at every two-way
+//! split.
+
+use std::{fs, path::Path};
+
+use macmlx_chat::{FORMATS, Format, OutputParser, Piece, Span};
+use serde_json::{Value, json};
+
+fn formats(names: &Value) -> Vec<&'static dyn Format> {
+    names
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|name| {
+            let found = FORMATS.iter().find(|format| format.name() == name);
+            *found.unwrap_or_else(|| panic!("no format {name}"))
+        })
+        .collect()
+}
+
+/// Neighbours of a kind joined, empty pieces left out.
+fn joined(spans: &[Span]) -> Value {
+    let mut out: Vec<(&str, Value)> = Vec::new();
+    for span in spans {
+        match (&span.piece, out.last_mut()) {
+            (Piece::Text(text) | Piece::Reasoning(text), _) if text.is_empty() => {}
+            (Piece::Text(more), Some(("text", Value::String(text))))
+            | (Piece::Reasoning(more), Some(("reasoning", Value::String(text)))) => {
+                text.push_str(more);
+            }
+            (Piece::Text(text), _) => out.push(("text", text.as_str().into())),
+            (Piece::Reasoning(text), _) => out.push(("reasoning", text.as_str().into())),
+            (Piece::ToolCall { name, arguments }, _) => {
+                out.push(("call", json!([name, arguments])));
+            }
+        }
+    }
+    out.into_iter()
+        .map(|(kind, value)| json!({kind: value}))
+        .collect()
+}
+
+fn parse(case: &Value, pieces: &[&str]) -> Value {
+    let mut parser = OutputParser::new(
+        &formats(&case["formats"]),
+        case["starts_in_reasoning"] == true,
+    );
+    let mut spans: Vec<Span> = pieces.iter().flat_map(|piece| parser.push(piece)).collect();
+    spans.extend(parser.finish());
+    let raw: usize = spans.iter().map(|span| span.raw_len).sum();
+    assert_eq!(raw, pieces.concat().len(), "{}: {spans:?}", case["name"]);
+    joined(&spans)
+}
+
+fn cases() -> Vec<Value> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/output");
+    let mut cases = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let text = fs::read_to_string(entry.unwrap().path()).unwrap();
+        cases.extend(serde_json::from_str::<Vec<Value>>(&text).unwrap());
+    }
+    cases
+}
+
+#[test]
+fn cases_give_the_same_at_every_split() {
+    for case in cases() {
+        let text = case["text"].as_str().unwrap();
+        let expected = &case["pieces"];
+        let name = &case["name"];
+        assert_eq!(&parse(&case, &[text]), expected, "{name}");
+        let chars: Vec<String> = text.chars().map(String::from).collect();
+        let singles: Vec<&str> = chars.iter().map(String::as_str).collect();
+        assert_eq!(&parse(&case, &singles), expected, "{name}, by character");
+        for (at, _) in text.char_indices() {
+            let (head, tail) = text.split_at(at);
+            assert_eq!(
+                &parse(&case, &[head, tail]),
+                expected,
+                "{name}, split at {at}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_format_has_cases() {
+    let cases = cases();
+    for format in FORMATS {
+        let used = cases.iter().any(|case| {
+            case["formats"]
+                .as_array()
+                .unwrap()
+                .contains(&format.name().into())
+        });
+        assert!(used, "{}", format.name());
+    }
+}
+
+#[test]
+fn only_what_could_become_a_marker_is_held_back() {
+    let mut parser = OutputParser::new(&formats(&json!(["think", "hermes"])), false);
+    let mut push = |text: &str| joined(&parser.push(text));
+    assert_eq!(push("Use a < b"), json!([{"text": "Use a < b"}]));
+    assert_eq!(push("and <to"), json!([{"text": "and "}]));
+    assert_eq!(push("day>"), json!([{"text": "<today>"}]));
+    assert_eq!(push("<think>Hm"), json!([{"reasoning": "Hm"}]));
+    assert_eq!(push("m. </thi"), json!([{"reasoning": "m."}]));
+    assert_eq!(push("s>"), json!([{"reasoning": " </this>"}]));
+}

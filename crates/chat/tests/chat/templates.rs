@@ -1,0 +1,205 @@
+//! Chat templates against what jinja2 makes of them (`fixtures/templates/make.py`).
+
+use std::{fs, path::Path};
+
+use macmlx_chat::ChatModel;
+use macmlx_inference::{
+    ChatPrompt, ContentPart, InferenceError, Message, ReasoningOptions, Role, ToolCall,
+    ToolDefinition,
+};
+use serde_json::{Value, json};
+
+use crate::tokenizers;
+
+fn fixture(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/templates");
+    fs::read_to_string(folder.join(name)).unwrap()
+}
+
+fn model(template: &str, special_tokens: &Value) -> ChatModel {
+    let folder = tokenizers::byte_level();
+    tokenizers::write(folder.path(), "tokenizer_config.json", special_tokens);
+    fs::write(folder.path().join("chat_template.jinja"), template).unwrap();
+    ChatModel::load(folder.path(), "org/model").unwrap()
+}
+
+fn message(value: &Value) -> Message {
+    let text = |key: &str| value[key].as_str().map(str::to_owned);
+    Message {
+        role: serde_json::from_value::<Role>(value["role"].clone()).unwrap(),
+        content: vec![ContentPart::Text(text("text").unwrap())],
+        reasoning: text("reasoning"),
+        tool_calls: value["tool_calls"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|call| serde_json::from_value::<ToolCall>(call.clone()).unwrap())
+            .collect(),
+        tool_call_id: text("tool_call_id"),
+        name: text("name"),
+    }
+}
+
+fn tool(value: &Value) -> ToolDefinition {
+    let function = &value["function"];
+    ToolDefinition {
+        name: function["name"].as_str().unwrap().into(),
+        description: function["description"].as_str().map(str::to_owned),
+        parameters: function["parameters"].clone(),
+        strict: false,
+    }
+}
+
+#[test]
+fn templates_render_as_jinja2_does() {
+    let expected: Value = serde_json::from_str(&fixture("expected.json")).unwrap();
+    let conversations: Vec<Value> = serde_json::from_str(&fixture("conversations.json")).unwrap();
+    let tools: Vec<ToolDefinition> = expected["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(tool)
+        .collect();
+    let mut compared = 0;
+    for (name, cases) in expected["templates"].as_object().unwrap() {
+        let model = model(
+            &fixture(&format!("{name}.jinja")),
+            &expected["special_tokens"],
+        );
+        for conversation in &conversations {
+            let chat = ChatPrompt {
+                messages: conversation["messages"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(message)
+                    .collect(),
+                tools: if conversation["tools"] == true {
+                    tools.clone()
+                } else {
+                    Vec::new()
+                },
+                template_kwargs: conversation["variables"]
+                    .as_object()
+                    .cloned()
+                    .unwrap_or_default(),
+                continue_final_message: conversation["continue"] == true,
+                ..ChatPrompt::default()
+            };
+            let case = conversation["name"].as_str().unwrap();
+            let rendered = model
+                .template()
+                .unwrap()
+                .render(&chat, &ReasoningOptions::default());
+            let want = &cases[case];
+            match rendered {
+                Ok(text) => assert_eq!(Value::from(text), want["text"], "{name}: {case}"),
+                Err(InferenceError::Template { message }) => {
+                    assert_eq!(Value::from(message), want["error"], "{name}: {case}");
+                }
+                Err(error) => panic!("{name}: {case}: {error}"),
+            }
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 7 * conversations.len());
+}
+
+#[test]
+fn mistral_gets_ids_it_accepts_and_the_same_ones_on_call_and_result() {
+    let model = model(
+        &fixture("mistral_style.jinja"),
+        &json!({"eos_token": "</s>"}),
+    );
+    let call = Message {
+        tool_calls: vec![ToolCall {
+            id: "call_9f8e7d6c5b4a".into(),
+            name: "f".into(),
+            arguments: "{}".into(),
+        }],
+        ..Message::text(Role::Assistant, "")
+    };
+    let result = Message {
+        tool_call_id: Some("call_9f8e7d6c5b4a".into()),
+        ..Message::text(Role::Tool, "ok")
+    };
+    let chat = ChatPrompt {
+        messages: vec![Message::text(Role::User, "go"), call, result],
+        ..ChatPrompt::default()
+    };
+    let text = model
+        .template()
+        .unwrap()
+        .render(&chat, &ReasoningOptions::default())
+        .unwrap();
+    let id = text
+        .split(r#""id": ""#)
+        .nth(1)
+        .unwrap()
+        .split('"')
+        .next()
+        .unwrap();
+    assert_eq!(id.len(), 9);
+    assert!(text.contains(&format!(r#""call_id": "{id}""#)), "{text}");
+}
+
+#[test]
+fn a_template_that_wants_parts_gets_parts() {
+    let template =
+        "{% for m in messages %}{% for part in m.content %}{{ part.text }}{% endfor %}{% endfor %}";
+    let model = model(template, &json!({}));
+    let chat = ChatPrompt {
+        messages: vec![Message::text(Role::User, "hello")],
+        ..ChatPrompt::default()
+    };
+    let text = model
+        .template()
+        .unwrap()
+        .render(&chat, &ReasoningOptions::default())
+        .unwrap();
+    assert_eq!(text, "hello");
+}
+
+#[test]
+fn errors_that_are_no_refusal_say_where() {
+    let model = model("{{ messages[0].role }}\n{{ messages[0].a.b }}", &json!({}));
+    let chat = ChatPrompt {
+        messages: vec![Message::text(Role::User, "hello")],
+        ..ChatPrompt::default()
+    };
+    let error = model
+        .template()
+        .unwrap()
+        .render(&chat, &ReasoningOptions::default())
+        .unwrap_err();
+    assert!(
+        matches!(&error, InferenceError::Template { message } if message.contains(":2")),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_template_that_is_no_jinja_is_a_load_error() {
+    let folder = tokenizers::byte_level();
+    fs::write(folder.path().join("chat_template.jinja"), "{% if %}").unwrap();
+    let error = ChatModel::load(folder.path(), "org/model").unwrap_err();
+    assert!(matches!(&error, InferenceError::ModelLoad { model, .. } if model == "org/model"));
+}
+
+#[test]
+fn variables_cannot_replace_the_conversation() {
+    let model = model("{{ messages }}", &json!({}));
+    let chat = ChatPrompt {
+        messages: vec![Message::text(Role::User, "hello")],
+        template_kwargs: json!({"messages": []}).as_object().cloned().unwrap(),
+        ..ChatPrompt::default()
+    };
+    let error = model
+        .template()
+        .unwrap()
+        .render(&chat, &ReasoningOptions::default())
+        .unwrap_err();
+    assert!(
+        matches!(error, InferenceError::InvalidRequest { param: Some(param), .. } if param == "chat_template_kwargs")
+    );
+}
