@@ -32,7 +32,7 @@ pub fn fields<T: DeserializeOwned>(object: &Value) -> Result<T, Error> {
 /// As [`fields`] for a value found at `path`.
 pub fn fields_at<'de, T: Deserialize<'de>>(value: &'de Value, path: &str) -> Result<T, Error> {
     serde_path_to_error::deserialize(value).map_err(|error| {
-        let message = error.inner().to_string();
+        let message = in_words(&error.inner().to_string());
         let mut param = joined(path, &error.path().to_string());
         if let Some(field) = missing_field(&message) {
             param = joined(&param, field);
@@ -59,12 +59,24 @@ fn joined(path: &str, rest: &str) -> String {
     }
 }
 
+/// serde names Rust's types; clients know JSON's.
+fn in_words(message: &str) -> String {
+    let types = [
+        ("f32", "a number"),
+        ("i64", "an integer"),
+        ("u32", "a non-negative integer"),
+        ("struct ", "an object for "),
+    ];
+    let mut words = message.to_owned();
+    for (rust, json) in types {
+        words = words.replace(&format!("expected {rust}"), &format!("expected {json}"));
+    }
+    words
+}
+
 /// The name in serde's "missing field `name`".
 fn missing_field(message: &str) -> Option<&str> {
-    message
-        .strip_prefix("missing field `")?
-        .split('`')
-        .next()
+    message.strip_prefix("missing field `")?.split('`').next()
 }
 
 #[cfg(test)]

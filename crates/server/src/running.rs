@@ -38,9 +38,12 @@ pub(crate) fn start(backend: Arc<dyn Backend>, requests: Vec<GenerateRequest>) -
             .into_iter()
             .map(|request| backend.generate(request));
         let streams = try_join_all(started).await?;
-        let events = select_all(streams.into_iter().enumerate().map(|(prompt, events)| {
-            events.map(move |event| (prompt, event)).boxed()
-        }));
+        let events = select_all(
+            streams
+                .into_iter()
+                .enumerate()
+                .map(|(prompt, events)| events.map(move |event| (prompt, event)).boxed()),
+        );
         Ok(Running { events, open })
     }
     .boxed()
@@ -49,7 +52,9 @@ pub(crate) fn start(backend: Arc<dyn Backend>, requests: Vec<GenerateRequest>) -
 impl Running {
     /// The next event and the index of its request; `None` once all are complete. A stream that
     /// ends too early is an error.
-    pub(crate) async fn next(&mut self) -> Option<Result<(usize, GenerationEvent), InferenceError>> {
+    pub(crate) async fn next(
+        &mut self,
+    ) -> Option<Result<(usize, GenerationEvent), InferenceError>> {
         match self.events.next().await {
             Some((prompt, Ok(event))) => {
                 if matches!(event, GenerationEvent::Completed { .. }) {

@@ -7,7 +7,9 @@ use macmlx_inference::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{error, logprobs, messages, reasoning, refused, sampling, sampling::checked, stop, tools, usage};
+use super::{
+    error, logprobs, messages, reasoning, refused, sampling, sampling::checked, stop, tools, usage,
+};
 use crate::{Context, Endpoint, Error, Frame, Framing, Reply, StreamEncoder, Translation, json};
 
 /// The route, as data for [`Endpoint`].
@@ -93,8 +95,9 @@ impl Endpoint for ChatCompletions {
         };
         let (reasoning, template_kwargs) = request.reasoning.into_options()?;
         let conversation = messages::conversation(&fields.messages)?;
-        let continue_final_message =
-            fields.continue_final_message.unwrap_or(conversation.is_partial);
+        let continue_final_message = fields
+            .continue_final_message
+            .unwrap_or(conversation.is_partial);
         check_continuation(
             continue_final_message,
             fields.add_generation_prompt,
@@ -222,8 +225,12 @@ impl Encoder {
             Piece::Reasoning(text) => {
                 vec![self.chunk(index, json!({"reasoning_content": text}), None, None)]
             }
-            Piece::Call(mut call) => {
-                call["index"] = (choice.calls - 1).into();
+            Piece::Call(call) => {
+                let mut indexed = json!({"index": choice.calls - 1});
+                if let (Value::Object(indexed), Value::Object(call)) = (&mut indexed, call) {
+                    indexed.extend(call);
+                }
+                let call = indexed;
                 vec![self.chunk(index, json!({"tool_calls": [call]}), None, None)]
             }
         }

@@ -65,7 +65,10 @@ impl Endpoint for Completions {
         let fields = request.fields;
         let prompts = prompts(fields.prompt)?;
         let choices = checked("n", fields.n, 1..=128)?.unwrap_or(1) as u32;
-        if fields.best_of.is_some_and(|best_of| best_of != i64::from(choices)) {
+        if fields
+            .best_of
+            .is_some_and(|best_of| best_of != i64::from(choices))
+        {
             return Err(Error::unsupported(
                 "best_of",
                 "choices are not ranked; use `n`",
@@ -76,14 +79,19 @@ impl Endpoint for Completions {
         let sampling = request.sampling.into_params()?;
         // An echo alone is a way to score a prompt.
         let least = i64::from(!echo);
-        let stop = request.stop.into_conditions(least, Some(DEFAULT_MAX_TOKENS))?;
+        let stop = request
+            .stop
+            .into_conditions(least, Some(DEFAULT_MAX_TOKENS))?;
         let encoder = Encoder {
             context,
             wants_stream,
             wants_usage: StreamOptions::wants_usage(fields.stream_options.as_ref()),
             top,
             model: fields.model.clone(),
-            prompts: prompts.iter().map(|prompt| Echo::of(prompt, echo, top)).collect(),
+            prompts: prompts
+                .iter()
+                .map(|prompt| Echo::of(prompt, echo, top))
+                .collect(),
             choices_of_each: choices as usize,
             choices: (0..prompts.len() * choices as usize)
                 .map(|_| Choice::default())
@@ -144,7 +152,10 @@ fn prompts(prompt: Value) -> Result<Vec<Prompt>, Error> {
         .iter()
         .position(|prompt| matches!(prompt, Prompt::Tokens(tokens) if tokens.is_empty()))
     {
-        return Err(Error::invalid("prompt", format!("prompt[{index}] has no tokens")));
+        return Err(Error::invalid(
+            "prompt",
+            format!("prompt[{index}] has no tokens"),
+        ));
     }
     match prompts.len() {
         0 => Err(Error::invalid("prompt", "prompt is empty")),

@@ -167,6 +167,9 @@ mod tests {
         });
         assert_eq!(body["error"]["code"], "context_length_exceeded");
         let message = body["error"]["message"].as_str().unwrap();
-        assert!(message.contains("maximum context length is 8 tokens"), "{message}");
+        assert!(
+            message.contains("maximum context length is 8 tokens"),
+            "{message}"
+        );
     }
 }

@@ -66,8 +66,7 @@ impl Legacy {
                 }
                 _ => Value::Null,
             });
-            self.token_logprobs
-                .push(token.logprob.map(finite).into());
+            self.token_logprobs.push(token.logprob.map(finite).into());
             self.tokens.push(text.into_owned().into());
             self.text_offset.push(*offset);
             *offset += characters(&token.bytes);
@@ -136,7 +135,10 @@ mod tests {
 
     #[test]
     fn impossible_tokens_have_a_number() {
-        let entries = chat_entries(&[token(b"a", Some(f32::NEG_INFINITY)), token(b"b", Some(f32::NAN))]);
+        let entries = chat_entries(&[
+            token(b"a", Some(f32::NEG_INFINITY)),
+            token(b"b", Some(f32::NAN)),
+        ]);
         assert_eq!(entries[0]["logprob"], json!(-9999.0));
         assert_eq!(entries[1]["logprob"], json!(-9999.0));
         assert_eq!(entries[0]["bytes"], json!([97]));

@@ -90,9 +90,8 @@ fn message(turn: Turn, path: &str) -> Result<Message, Error> {
         "tool" => Role::Tool,
         other => {
             let param = format!("{path}.role");
-            let message = format!(
-                "{param} is system, developer, user, assistant or tool, not `{other}`"
-            );
+            let message =
+                format!("{param} is system, developer, user, assistant or tool, not `{other}`");
             return Err(Error::invalid(param, message));
         }
     };
@@ -152,10 +151,9 @@ fn read_part(part: &Value, path: &str) -> Result<Part, Error> {
         Some("refusal") => Ok(Part::Text(text_of("refusal")?)),
         Some("thinking") => Ok(Part::Reasoning(text_of("thinking")?)),
         Some("reasoning") => Ok(Part::Reasoning(text_of("text")?)),
-        Some("image_url" | "input_image" | "image") => Err(Error::unsupported(
-            path,
-            "the model does not see images",
-        )),
+        Some("image_url" | "input_image" | "image") => {
+            Err(Error::unsupported(path, "the model does not see images"))
+        }
         Some("input_audio" | "audio_url") => {
             Err(Error::unsupported(path, "the model does not hear audio"))
         }
@@ -276,9 +274,15 @@ mod tests {
     fn wrong_turns_are_named() {
         for (turns, param) in [
             (json!([]), "messages"),
-            (json!([{"role": "robot", "content": ""}]), "messages[0].role"),
+            (
+                json!([{"role": "robot", "content": ""}]),
+                "messages[0].role",
+            ),
             (json!([{"content": ""}]), "messages[0].role"),
-            (json!([{"role": "user", "content": 5}]), "messages[0].content"),
+            (
+                json!([{"role": "user", "content": 5}]),
+                "messages[0].content",
+            ),
             (
                 json!([{"role": "user", "content": [{"type": "text"}]}]),
                 "messages[0].content[0].text",

@@ -136,7 +136,10 @@ mod tests {
     #[test]
     fn an_effort_switches_thinking_on_and_is_kept() {
         let high = options(&json!({"reasoning_effort": "high"})).unwrap();
-        assert_eq!((high.enabled, high.effort.as_deref()), (Some(true), Some("high")));
+        assert_eq!(
+            (high.enabled, high.effort.as_deref()),
+            (Some(true), Some("high"))
+        );
         let both = json!({"reasoning_effort": "high", "enable_thinking": false});
         assert_eq!(options(&both).unwrap().enabled, Some(false));
     }

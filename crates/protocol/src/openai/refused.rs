@@ -12,11 +12,7 @@ pub(super) struct Field {
     reason: &'static str,
 }
 
-const fn field(
-    name: &'static str,
-    is_harmless: fn(&Value) -> bool,
-    reason: &'static str,
-) -> Field {
+const fn field(name: &'static str, is_harmless: fn(&Value) -> bool, reason: &'static str) -> Field {
     Field {
         name,
         is_harmless,
@@ -32,7 +28,11 @@ const TEXT_ONLY: &str = "only text is produced";
 
 /// Refused by every generating endpoint.
 const EVERYWHERE: &[Field] = &[
-    field("response_format", is_text_format, "only {\"type\": \"text\"} can be had"),
+    field(
+        "response_format",
+        is_text_format,
+        "only {\"type\": \"text\"} can be had",
+    ),
     field("structured_outputs", is_empty, NO_GRAMMAR),
     field("guided_json", is_empty, NO_GRAMMAR),
     field("guided_regex", is_empty, NO_GRAMMAR),
@@ -40,9 +40,21 @@ const EVERYWHERE: &[Field] = &[
     field("guided_grammar", is_empty, NO_GRAMMAR),
     field("grammar", is_empty, NO_GRAMMAR),
     field("json_schema", is_empty, NO_GRAMMAR),
-    field("bad_words", is_empty, "words cannot be banned; `logit_bias` bans tokens"),
-    field("allowed_token_ids", is_empty, "tokens cannot be limited to a list"),
-    field("logits_processors", is_empty, "processors cannot be sent in"),
+    field(
+        "bad_words",
+        is_empty,
+        "words cannot be banned; `logit_bias` bans tokens",
+    ),
+    field(
+        "allowed_token_ids",
+        is_empty,
+        "tokens cannot be limited to a list",
+    ),
+    field(
+        "logits_processors",
+        is_empty,
+        "processors cannot be sent in",
+    ),
     field("use_beam_search", is_false, NO_BEAMS),
     field("length_penalty", is_one, NO_BEAMS),
     field("early_stopping", is_false, NO_BEAMS),
@@ -53,14 +65,46 @@ const EVERYWHERE: &[Field] = &[
     field("top_a", is_zero, NO_SAMPLER),
     field("smoothing_factor", is_zero, NO_SAMPLER),
     field("samplers", is_empty, "the order of samplers is fixed"),
-    field("include_stop_str_in_output", is_false, "stop sequences are never part of the output"),
-    field("skip_special_tokens", is_true, "special tokens are never part of the output"),
-    field("truncate_prompt_tokens", never, "prompts are never shortened"),
-    field("prompt_logprobs", never, "use `echo` with `logprobs` of /v1/completions"),
-    field("return_tokens_as_token_ids", is_false, "tokens are given as text and bytes"),
-    field("return_token_ids", is_false, "tokens are given as text and bytes"),
-    field("adapters", is_empty, "adapters cannot be chosen for a request"),
-    field("kv_bits", is_zero, "the precision of the KV cache cannot be chosen for a request"),
+    field(
+        "include_stop_str_in_output",
+        is_false,
+        "stop sequences are never part of the output",
+    ),
+    field(
+        "skip_special_tokens",
+        is_true,
+        "special tokens are never part of the output",
+    ),
+    field(
+        "truncate_prompt_tokens",
+        never,
+        "prompts are never shortened",
+    ),
+    field(
+        "prompt_logprobs",
+        never,
+        "use `echo` with `logprobs` of /v1/completions",
+    ),
+    field(
+        "return_tokens_as_token_ids",
+        is_false,
+        "tokens are given as text and bytes",
+    ),
+    field(
+        "return_token_ids",
+        is_false,
+        "tokens are given as text and bytes",
+    ),
+    field(
+        "adapters",
+        is_empty,
+        "adapters cannot be chosen for a request",
+    ),
+    field(
+        "kv_bits",
+        is_zero,
+        "the precision of the KV cache cannot be chosen for a request",
+    ),
 ];
 
 const CHAT: &[Field] = &[
@@ -69,7 +113,11 @@ const CHAT: &[Field] = &[
     field("prediction", is_empty, "predicted output is not available"),
     field("modalities", is_only_text, TEXT_ONLY),
     field("audio", is_empty, TEXT_ONLY),
-    field("web_search_options", never, "the server does not search the web"),
+    field(
+        "web_search_options",
+        never,
+        "the server does not search the web",
+    ),
     field("echo", is_false, "use /v1/completions"),
     field("suffix", is_empty, "use /v1/completions"),
     field("best_of", is_one, "choices are not ranked; use `n`"),
@@ -78,12 +126,24 @@ const CHAT: &[Field] = &[
     field("documents", is_empty, "put documents into a message"),
     field("add_special_tokens", is_false, OWN_TEMPLATE),
     field("include_reasoning", is_true, "reasoning is always reported"),
-    field("separate_reasoning", is_true, "reasoning is always reported apart from the answer"),
+    field(
+        "separate_reasoning",
+        is_true,
+        "reasoning is always reported apart from the answer",
+    ),
 ];
 
 const COMPLETIONS: &[Field] = &[
-    field("suffix", is_empty, "text cannot be filled in before a suffix"),
-    field("add_special_tokens", is_true, "prompts begin as the tokenizer wants them to"),
+    field(
+        "suffix",
+        is_empty,
+        "text cannot be filled in before a suffix",
+    ),
+    field(
+        "add_special_tokens",
+        is_true,
+        "prompts begin as the tokenizer wants them to",
+    ),
     field("prompt_embeds", is_empty, "prompts are text or tokens"),
 ];
 

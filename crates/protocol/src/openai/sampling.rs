@@ -108,7 +108,9 @@ impl Fields {
             agreed = Some(window);
         }
         // llama.cpp's −1 is the whole context.
-        Ok(agreed.filter(|&window| window >= 0).map(|window| window as u32))
+        Ok(agreed
+            .filter(|&window| window >= 0)
+            .map(|window| window as u32))
     }
 
     fn dry(&self) -> Result<Option<Dry>, Error> {
@@ -123,10 +125,13 @@ impl Fields {
             multiplier,
             base: base.unwrap_or(1.75),
             allowed_length: self.dry_allowed_length.unwrap_or(2),
-            window: window.filter(|&window| window >= 0).map(|window| window as u32),
-            sequence_breakers: self.dry_sequence_breakers.clone().unwrap_or_else(|| {
-                ["\n", ":", "\"", "*"].map(str::to_owned).to_vec()
-            }),
+            window: window
+                .filter(|&window| window >= 0)
+                .map(|window| window as u32),
+            sequence_breakers: self
+                .dry_sequence_breakers
+                .clone()
+                .unwrap_or_else(|| ["\n", ":", "\"", "*"].map(str::to_owned).to_vec()),
         }))
     }
 }
@@ -142,7 +147,10 @@ fn logit_bias(biases: BTreeMap<String, f32>) -> Result<BTreeMap<u32, f32>, Error
                 )
             })?;
             let name = format!("logit_bias.{token}");
-            Ok((id, checked(&name, Some(bias), -100.0..=100.0)?.unwrap_or(bias)))
+            Ok((
+                id,
+                checked(&name, Some(bias), -100.0..=100.0)?.unwrap_or(bias),
+            ))
         })
         .collect()
 }

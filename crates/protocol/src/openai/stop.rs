@@ -40,14 +40,11 @@ impl Fields {
             return Err(Error::invalid("stop", "stop: a stop sequence is empty"));
         }
         // The newer name has the say when both are there.
-        let max_tokens = match checked(
-            "max_completion_tokens",
-            self.max_completion_tokens,
-            least..,
-        )? {
-            Some(max_tokens) => Some(max_tokens),
-            None => checked("max_tokens", self.max_tokens, least..)?,
-        };
+        let max_tokens =
+            match checked("max_completion_tokens", self.max_completion_tokens, least..)? {
+                Some(max_tokens) => Some(max_tokens),
+                None => checked("max_tokens", self.max_tokens, least..)?,
+            };
         let max_tokens = max_tokens.map(clamped).or(default_max_tokens);
         let min_tokens = checked("min_tokens", self.min_tokens, 0..)?.map_or(0, clamped);
         if max_tokens.is_some_and(|max_tokens| min_tokens > max_tokens) {

@@ -1,0 +1,253 @@
+//! A server on a free port and a backend led by hand.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use futures::{
+    FutureExt, StreamExt,
+    channel::{mpsc, oneshot},
+    future::BoxFuture,
+};
+use macmlx_inference::{
+    Backend, EventStream, FinishReason, GenerateRequest, GenerationEvent, InferenceError,
+    LoadedModel, ModelCard, ScriptedCatalog, Timings, TokenizeRequest, Usage,
+};
+use macmlx_server::{IfBusy, Options, bind, router, serve};
+use serde_json::{Value, json};
+use tokio::{sync::watch, task::JoinHandle};
+
+/// A running server.
+pub(crate) struct Served {
+    pub(crate) url: String,
+    pub(crate) stop: Option<oneshot::Sender<()>>,
+    pub(crate) task: JoinHandle<std::io::Result<()>>,
+}
+
+impl Served {
+    pub(crate) fn at(&self, path: &str) -> String {
+        format!("{}{path}", self.url)
+    }
+
+    pub(crate) fn begin_shutdown(&mut self) {
+        self.stop.take().unwrap().send(()).unwrap();
+    }
+}
+
+pub(crate) async fn start(backend: impl Backend, options: Options) -> Served {
+    start_shared(Arc::new(backend), options, Duration::from_secs(5)).await
+}
+
+/// For tests that keep a hand on the backend, or choose how long answers may take to end.
+pub(crate) async fn start_shared(
+    backend: Arc<dyn Backend>,
+    options: Options,
+    grace: Duration,
+) -> Served {
+    let listener = bind("127.0.0.1", 0, IfBusy::Fail, &options).await.unwrap();
+    let url = format!("http://{}", listener.local_addr());
+    let catalog = Arc::new(ScriptedCatalog(vec![card("org/small"), card("flat")]));
+    let router = router(backend, catalog, axum::Router::new(), options);
+    let (stop, stopped) = oneshot::channel();
+    let shutdown = async move {
+        if stopped.await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    Served {
+        url,
+        stop: Some(stop),
+        task: tokio::spawn(serve(listener, router, shutdown, grace)),
+    }
+}
+
+fn card(id: &str) -> ModelCard {
+    ModelCard {
+        id: id.into(),
+        path: "/nowhere".into(),
+        model_type: "llama".into(),
+        context_length: Some(2048),
+        size_bytes: 1,
+        quantization: None,
+        parameters: None,
+        modified_unix: 7,
+    }
+}
+
+pub(crate) fn chat(stream: bool) -> Value {
+    json!({
+        "model": "small",
+        "stream": stream,
+        "messages": [{"role": "user", "content": "Hi"}],
+    })
+}
+
+pub(crate) fn started() -> GenerationEvent {
+    GenerationEvent::Started {
+        model: "org/small".into(),
+        prompt_tokens: 3,
+        cached_tokens: 0,
+    }
+}
+
+pub(crate) fn text(text: &str) -> GenerationEvent {
+    GenerationEvent::Text {
+        choice: 0,
+        text: text.into(),
+        tokens: Vec::new(),
+    }
+}
+
+pub(crate) fn finished() -> GenerationEvent {
+    GenerationEvent::Finished {
+        choice: 0,
+        reason: FinishReason::Stop,
+        stop_sequence: None,
+    }
+}
+
+pub(crate) fn completed() -> GenerationEvent {
+    GenerationEvent::Completed {
+        usage: Usage {
+            prompt_tokens: 3,
+            cached_tokens: 0,
+            completion_tokens: 2,
+            reasoning_tokens: 0,
+        },
+        timings: Timings::default(),
+    }
+}
+
+/// A whole generation that says the words.
+pub(crate) fn says(words: &[&str]) -> Vec<Result<GenerationEvent, InferenceError>> {
+    let mut events = vec![started()];
+    events.extend(words.iter().copied().map(text));
+    events.extend([finished(), completed()]);
+    events.into_iter().map(Ok).collect()
+}
+
+/// Leads one generation step by step and sees it dropped.
+pub(crate) struct Hand {
+    pub(crate) admit: Option<oneshot::Sender<Result<(), InferenceError>>>,
+    pub(crate) events: mpsc::UnboundedSender<Result<GenerationEvent, InferenceError>>,
+    state: watch::Receiver<State>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Idle,
+    Asked,
+    Dropped,
+}
+
+impl Hand {
+    pub(crate) fn admit(&mut self) {
+        self.admit.take().unwrap().send(Ok(())).unwrap();
+    }
+
+    pub(crate) fn say(&self, event: GenerationEvent) {
+        self.events.unbounded_send(Ok(event)).unwrap();
+    }
+
+    /// The backend has been asked to generate.
+    pub(crate) async fn asked(&mut self) {
+        self.reached(State::Asked).await;
+    }
+
+    /// What the backend gave out has been dropped.
+    pub(crate) async fn dropped(&mut self) {
+        self.reached(State::Dropped).await;
+    }
+
+    async fn reached(&mut self, state: State) {
+        tokio::time::timeout(
+            Duration::from_secs(10),
+            self.state.wait_for(|reached| *reached == state),
+        )
+        .await
+        .unwrap()
+        .unwrap();
+    }
+}
+
+/// A backend for one request, led by a [`Hand`].
+pub(crate) struct LedBackend(Mutex<Option<Led>>);
+
+struct Led {
+    admitted: oneshot::Receiver<Result<(), InferenceError>>,
+    events: mpsc::UnboundedReceiver<Result<GenerationEvent, InferenceError>>,
+    state: watch::Sender<State>,
+}
+
+struct ReportsDrop(watch::Sender<State>);
+
+impl Drop for ReportsDrop {
+    fn drop(&mut self) {
+        self.0.send_replace(State::Dropped);
+    }
+}
+
+pub(crate) fn led() -> (LedBackend, Hand) {
+    let (admit, admitted) = oneshot::channel();
+    let (event_sender, events) = mpsc::unbounded();
+    let (state_sender, state) = watch::channel(State::Idle);
+    let led = Led {
+        admitted,
+        events,
+        state: state_sender,
+    };
+    let hand = Hand {
+        admit: Some(admit),
+        events: event_sender,
+        state,
+    };
+    (LedBackend(Mutex::new(Some(led))), hand)
+}
+
+impl Backend for LedBackend {
+    fn generate(
+        &self,
+        _request: GenerateRequest,
+    ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
+        let led = self.0.lock().unwrap().take().unwrap();
+        led.state.send_replace(State::Asked);
+        let reports_drop = ReportsDrop(led.state);
+        async move {
+            led.admitted.await.unwrap()?;
+            let events = led.events.map(move |event| {
+                let _held = &reports_drop;
+                event
+            });
+            Ok(events.boxed())
+        }
+        .boxed()
+    }
+
+    fn tokenize(
+        &self,
+        _request: TokenizeRequest,
+    ) -> BoxFuture<'_, Result<Vec<u32>, InferenceError>> {
+        panic!("the tokenizer is broken")
+    }
+
+    fn detokenize(
+        &self,
+        _model: String,
+        _tokens: Vec<u32>,
+    ) -> BoxFuture<'_, Result<String, InferenceError>> {
+        async { Err(InferenceError::ShuttingDown) }.boxed()
+    }
+
+    fn load(&self, model: String) -> BoxFuture<'_, Result<String, InferenceError>> {
+        async { Ok(model) }.boxed()
+    }
+
+    fn unload(&self, _model: String) -> BoxFuture<'_, Result<bool, InferenceError>> {
+        async { Ok(false) }.boxed()
+    }
+
+    fn loaded(&self) -> Vec<LoadedModel> {
+        Vec::new()
+    }
+}
