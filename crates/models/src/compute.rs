@@ -20,24 +20,11 @@ pub enum ComputePolicy {
     Float32,
 }
 
-impl ComputePolicy {
-    /// `self` with the device's choice filled in.
-    pub(crate) fn resolve(self) -> Result<Self> {
-        Ok(match self {
-            Self::ByDevice => match Device::try_default()?.get_type()? {
-                DeviceType::Gpu => Self::Checkpoint,
-                DeviceType::Cpu => Self::Float32,
-            },
-            chosen => chosen,
-        })
-    }
-}
-
 /// Rows from which a quantized product on the CPU dequantizes first and multiplies by BLAS.
 ///
 /// Dequantizing costs about as much as a quantized product of one row, and BLAS adds little for
 /// each further row while the quantized product costs the same again.
-pub(crate) const BLAS_ROWS: i32 = 4;
+const BLAS_ROWS: i32 = 4;
 
 /// The resolved policy that layers are built by.
 #[derive(Debug, Clone, Copy)]
@@ -48,4 +35,39 @@ pub(crate) struct Compute {
     pub(crate) dequantize: bool,
     /// Rows from which a quantized product dequantizes first; `None` never does.
     pub(crate) blas_rows: Option<i32>,
+    /// Whether to spend arithmetic to save operations. On the CPU MLX's norm, rotation and attention
+    /// are chains of small operations, which cost a decode step more than its arithmetic; layers
+    /// then compute few rows in other ways.
+    pub(crate) saves_operations: bool,
+}
+
+impl Compute {
+    /// `policy` on MLX's default device, for a model that takes `float32_bytes` in float32.
+    pub(crate) fn new(
+        policy: ComputePolicy,
+        float32_bytes: u64,
+        budget_bytes: u64,
+    ) -> Result<Self> {
+        let on_cpu = matches!(Device::try_default()?.get_type()?, DeviceType::Cpu);
+        let in_float32 = match policy {
+            ComputePolicy::ByDevice => on_cpu,
+            ComputePolicy::Checkpoint => false,
+            ComputePolicy::Float32 => true,
+        };
+        Ok(if in_float32 {
+            Self {
+                dtype: Some(Dtype::Float32),
+                dequantize: float32_bytes <= budget_bytes,
+                blas_rows: Some(BLAS_ROWS),
+                saves_operations: on_cpu,
+            }
+        } else {
+            Self {
+                dtype: None,
+                dequantize: false,
+                blas_rows: None,
+                saves_operations: false,
+            }
+        })
+    }
 }

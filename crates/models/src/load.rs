@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     ComputePolicy, Model, ModelError, Result, arch,
-    compute::{BLAS_ROWS, Compute},
+    compute::Compute,
     weights::{Quantization, Weights, load_arrays, read_text},
 };
 
@@ -78,18 +78,8 @@ pub fn load(folder: &Path, options: &LoadOptions) -> Result<LoadedModel> {
     let quantization = Quantization::from_config(&config)?;
     let arrays = load_arrays(folder)?;
     let stored = Stored::of(&arrays, &quantization);
-    let compute = match options.compute.resolve()? {
-        ComputePolicy::Checkpoint | ComputePolicy::ByDevice => Compute {
-            dtype: None,
-            dequantize: false,
-            blas_rows: None,
-        },
-        ComputePolicy::Float32 => Compute {
-            dtype: Some(Dtype::Float32),
-            dequantize: stored.float32_bytes <= options.dequantize_budget_bytes,
-            blas_rows: Some(BLAS_ROWS),
-        },
-    };
+    let budget_bytes = options.dequantize_budget_bytes;
+    let compute = Compute::new(options.compute, stored.float32_bytes, budget_bytes)?;
     let context_length = config
         .get("max_position_embeddings")
         .and_then(Value::as_u64);

@@ -6,9 +6,9 @@ use serde::Deserialize;
 use super::Architecture;
 use crate::{
     Model, ModelError, Result, Segment,
-    cache::{CacheOptions, LayerWindow, SequenceCache},
+    cache::{CacheOptions, CacheShape, SequenceCache},
     layers::{
-        Activation, Embedding, GatedMlp, Heads, Linear, Output, RmsNorm, Rope, RopeConfig, Step,
+        Activation, Embedding, GatedMlp, Heads, Linear, Output, Projections, RmsNorm, Rope, RopeConfig, Step,
     },
     weights::{Scope, Weights},
 };
@@ -97,47 +97,40 @@ impl Config {
 
 #[derive(Debug)]
 struct Attention {
-    q_proj: Linear,
-    k_proj: Linear,
-    v_proj: Linear,
+    qkv: Projections<3>,
     o_proj: Linear,
     q_norm: RmsNorm,
     k_norm: RmsNorm,
     heads: Heads,
-    rope: Rope,
 }
 
 impl Attention {
-    fn load(config: &Config, layer: usize, scope: &mut Scope<'_>) -> Result<Self> {
+    fn load(config: &Config, scope: &mut Scope<'_>) -> Result<Self> {
         let (hidden, queries) = (config.hidden_size, config.num_attention_heads);
         let (kv, dim) = (config.num_key_value_heads, config.head_dim);
         let (bias, eps) = (config.attention_bias, config.rms_norm_eps);
+        let qkv = [("q_proj", queries * dim), ("k_proj", kv * dim), ("v_proj", kv * dim)];
         Ok(Self {
-            q_proj: Linear::load(&mut scope.at("q_proj"), hidden, queries * dim, bias)?,
-            k_proj: Linear::load(&mut scope.at("k_proj"), hidden, kv * dim, bias)?,
-            v_proj: Linear::load(&mut scope.at("v_proj"), hidden, kv * dim, bias)?,
+            qkv: Projections::load(scope, hidden, qkv, bias)?,
             o_proj: Linear::load(&mut scope.at("o_proj"), queries * dim, hidden, bias)?,
             q_norm: RmsNorm::load_one_based(&mut scope.at("q_norm"), dim, eps)?,
             k_norm: RmsNorm::load_one_based(&mut scope.at("k_norm"), dim, eps)?,
             heads: Heads { queries, kv, dim, scale: config.query_pre_attn_scalar.powf(-0.5) },
-            rope: if config.is_sliding(layer) {
-                let local = config.rope_local_base_freq.or(config.rope.sliding_theta());
-                Rope::unscaled(dim, local.unwrap_or(10_000.0))
-            } else {
-                config.rope.build(dim, 1_000_000.0)?
-            },
         })
     }
 
-    fn forward(&self, x: &Array, layer: usize, step: &mut Step<'_, '_>) -> Result<Array> {
-        let Heads { queries, kv, dim, .. } = self.heads;
-        let queries = self.q_proj.forward(x)?.reshape(&[step.total, queries, dim])?;
-        let queries = self.q_norm.forward(&queries)?;
-        let keys = self.k_proj.forward(x)?.reshape(&[step.total, kv, dim])?;
-        let keys = self.k_norm.forward(&keys)?;
-        let values = self.v_proj.forward(x)?;
-        let rope = Some(&self.rope);
-        let attended = self.heads.attend((&queries, &keys, &values), rope, layer, step)?;
+    fn forward(
+        &self,
+        x: &Array,
+        rope: &Rope,
+        layer: usize,
+        step: &mut Step<'_, '_>,
+    ) -> Result<Array> {
+        let [queries, keys, values] = self.qkv.forward(x)?;
+        let Heads { queries: heads, kv, dim, .. } = self.heads;
+        let queries = self.q_norm.forward(&queries.reshape(&[step.total, heads, dim])?)?;
+        let keys = self.k_norm.forward(&keys.reshape(&[step.total, kv, dim])?)?;
+        let attended = self.heads.attend([&queries, &keys, &values], rope, layer, step)?;
         self.o_proj.forward(&attended)
     }
 }
@@ -153,7 +146,7 @@ struct Block {
 }
 
 impl Block {
-    fn load(config: &Config, layer: usize, scope: &mut Scope<'_>) -> Result<Self> {
+    fn load(config: &Config, scope: &mut Scope<'_>) -> Result<Self> {
         let activation = Activation::GeluTanh;
         let activation =
             activation.expect("hidden_activation", config.hidden_activation.as_deref())?;
@@ -167,13 +160,20 @@ impl Block {
             post_attention_layernorm: norm("post_attention_layernorm")?,
             pre_feedforward_layernorm: norm("pre_feedforward_layernorm")?,
             post_feedforward_layernorm: norm("post_feedforward_layernorm")?,
-            self_attn: Attention::load(config, layer, &mut scope.at("self_attn"))?,
+            self_attn: Attention::load(config, &mut scope.at("self_attn"))?,
             mlp,
         })
     }
 
-    fn forward(&self, x: &Array, layer: usize, step: &mut Step<'_, '_>) -> Result<Array> {
-        let attended = self.self_attn.forward(&self.input_layernorm.forward(x)?, layer, step)?;
+    fn forward(
+        &self,
+        x: &Array,
+        rope: &Rope,
+        layer: usize,
+        step: &mut Step<'_, '_>,
+    ) -> Result<Array> {
+        let normed = self.input_layernorm.forward(x)?;
+        let attended = self.self_attn.forward(&normed, rope, layer, step)?;
         let h = add_clipped(x, &self.post_attention_layernorm.forward(&attended)?)?;
         let expanded = self.mlp.forward(&self.pre_feedforward_layernorm.forward(&h)?)?;
         add_clipped(&h, &self.post_feedforward_layernorm.forward(&expanded)?)
@@ -196,7 +196,10 @@ pub(crate) struct Gemma3Text {
     embed_tokens: Embedding,
     layers: Vec<Block>,
     output: Output,
-    windows: Vec<LayerWindow>,
+    caches: CacheShape,
+    /// Rotation of layers with a window, and of the others.
+    local_rope: Rope,
+    global_rope: Rope,
     /// √hidden, rounded as the checkpoints were trained with it.
     embedding_scale: f32,
 }
@@ -210,15 +213,20 @@ impl Architecture for Gemma3Text {
         let (hidden, vocab) = (config.hidden_size, config.vocab_size);
         let embed_tokens = Embedding::load(&mut weights.at("model.embed_tokens"), vocab, hidden)?;
         let layers = (0..config.num_hidden_layers)
-            .map(|i| Block::load(&config, i, &mut weights.at(&format!("model.layers.{i}"))))
+            .map(|i| Block::load(&config, &mut weights.at(&format!("model.layers.{i}"))))
             .collect::<Result<_>>()?;
         let norm = RmsNorm::load_one_based(&mut weights.at("model.norm"), hidden, config.rms_norm_eps)?;
         // Gemma checkpoints share the matrix and do not say so.
         let output = Output::load(weights, norm, &embed_tokens, (hidden, vocab), None)?;
         let window = |layer| config.is_sliding(layer).then_some(config.sliding_window);
         let windows = (0..config.num_hidden_layers).map(window).collect();
+        let caches = CacheShape::new(windows, weights);
+        let local_base = config.rope_local_base_freq.or(config.rope.sliding_theta());
+        let local_base = local_base.unwrap_or(10_000.0);
+        let local_rope = Rope::unscaled(config.head_dim, local_base, weights.compute)?;
+        let global_rope = config.rope.build(config.head_dim, 1_000_000.0, weights.compute)?;
         let embedding_scale = round_to_bfloat16((hidden as f32).sqrt());
-        Ok(Self { embed_tokens, layers, output, windows, embedding_scale })
+        Ok(Self { embed_tokens, layers, output, caches, local_rope, global_rope, embedding_scale })
     }
 }
 
@@ -227,14 +235,15 @@ impl Model for Gemma3Text {
         let mut step = Step::new(segments);
         let h = self.embed_tokens.forward(tokens)?;
         let mut h = h.multiply(Array::from_f32(self.embedding_scale).as_dtype(h.dtype())?)?;
-        for (index, layer) in self.layers.iter().enumerate() {
-            h = layer.forward(&h, index, &mut step)?;
+        for (index, (layer, window)) in self.layers.iter().zip(&self.caches.windows).enumerate() {
+            let rope = if window.is_some() { &self.local_rope } else { &self.global_rope };
+            h = layer.forward(&h, rope, index, &mut step)?;
         }
         self.output.forward(h, &step)
     }
 
     fn new_cache(&self, options: &CacheOptions) -> Result<SequenceCache> {
-        SequenceCache::new(&self.windows, options)
+        self.caches.empty(options)
     }
 
     fn vocab_size(&self) -> u32 {

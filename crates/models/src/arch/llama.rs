@@ -6,8 +6,8 @@ use serde::Deserialize;
 use super::{Architecture, warn_of_unused_window};
 use crate::{
     Model, ModelError, Result, Segment,
-    cache::{CacheOptions, LayerWindow, SequenceCache},
-    layers::{Activation, Embedding, GatedMlp, Heads, Linear, Output, RmsNorm, Rope, RopeConfig, Step},
+    cache::{CacheOptions, CacheShape, LayerWindow, SequenceCache},
+    layers::{Activation, Embedding, GatedMlp, Heads, Linear, Output, Projections, RmsNorm, Rope, RopeConfig, Step},
     weights::{Scope, Weights},
 };
 
@@ -35,12 +35,9 @@ pub(crate) struct Config {
 
 #[derive(Debug)]
 struct Attention {
-    q_proj: Linear,
-    k_proj: Linear,
-    v_proj: Linear,
+    qkv: Projections<3>,
     o_proj: Linear,
     heads: Heads,
-    rope: Rope,
 }
 
 impl Attention {
@@ -48,24 +45,25 @@ impl Attention {
         let hidden = config.hidden_size;
         let queries = config.num_attention_heads;
         let kv = config.num_key_value_heads.unwrap_or(queries);
-        let dim = config.head_dim.unwrap_or(hidden / queries);
+        let dim = config.head_dim();
         let bias = config.attention_bias;
+        let qkv = [("q_proj", queries * dim), ("k_proj", kv * dim), ("v_proj", kv * dim)];
         Ok(Self {
-            q_proj: Linear::load(&mut scope.at("q_proj"), hidden, queries * dim, bias)?,
-            k_proj: Linear::load(&mut scope.at("k_proj"), hidden, kv * dim, bias)?,
-            v_proj: Linear::load(&mut scope.at("v_proj"), hidden, kv * dim, bias)?,
+            qkv: Projections::load(scope, hidden, qkv, bias)?,
             o_proj: Linear::load(&mut scope.at("o_proj"), queries * dim, hidden, bias)?,
             heads: Heads { queries, kv, dim, scale: (dim as f32).powf(-0.5) },
-            rope: config.rope.build(dim, 10_000.0)?,
         })
     }
 
-    fn forward(&self, x: &Array, layer: usize, step: &mut Step<'_, '_>) -> Result<Array> {
-        let queries = self.q_proj.forward(x)?;
-        let keys = self.k_proj.forward(x)?;
-        let values = self.v_proj.forward(x)?;
-        let rope = Some(&self.rope);
-        let attended = self.heads.attend((&queries, &keys, &values), rope, layer, step)?;
+    fn forward(
+        &self,
+        x: &Array,
+        rope: &Rope,
+        layer: usize,
+        step: &mut Step<'_, '_>,
+    ) -> Result<Array> {
+        let qkv = self.qkv.forward(x)?;
+        let attended = self.heads.attend(qkv.each_ref(), rope, layer, step)?;
         self.o_proj.forward(&attended)
     }
 }
@@ -96,8 +94,15 @@ impl Block {
         })
     }
 
-    fn forward(&self, x: &Array, layer: usize, step: &mut Step<'_, '_>) -> Result<Array> {
-        let attended = self.self_attn.forward(&self.input_layernorm.forward(x)?, layer, step)?;
+    fn forward(
+        &self,
+        x: &Array,
+        rope: &Rope,
+        layer: usize,
+        step: &mut Step<'_, '_>,
+    ) -> Result<Array> {
+        let normed = self.input_layernorm.forward(x)?;
+        let attended = self.self_attn.forward(&normed, rope, layer, step)?;
         let h = x.add(attended)?;
         Ok(self.mlp.forward(&self.post_attention_layernorm.forward(&h)?)?.add(h)?)
     }
@@ -109,7 +114,8 @@ pub(crate) struct Llama {
     embed_tokens: Embedding,
     layers: Vec<Block>,
     output: Output,
-    windows: Vec<LayerWindow>,
+    rope: Rope,
+    caches: CacheShape,
 }
 
 impl Architecture for Llama {
@@ -126,12 +132,18 @@ impl Architecture for Llama {
             .collect::<Result<_>>()?;
         let norm = RmsNorm::load(&mut weights.at("model.norm"), hidden, config.rms_norm_eps)?;
         let tied = config.tie_word_embeddings;
+        let rope = config.rope.build(config.head_dim(), 10_000.0, weights.compute)?;
         let output = Output::load(weights, norm, &embed_tokens, (hidden, vocab), tied)?;
-        Ok(Self { embed_tokens, layers, output, windows: config.windows()? })
+        let caches = CacheShape::new(config.windows()?, weights);
+        Ok(Self { embed_tokens, layers, output, rope, caches })
     }
 }
 
 impl Config {
+    fn head_dim(&self) -> i32 {
+        self.head_dim.unwrap_or(self.hidden_size / self.num_attention_heads)
+    }
+
     /// A window only where `layer_types` asks for one, as in mlx-lm; early Mistral checkpoints have
     /// a bare `sliding_window`.
     fn windows(&self) -> Result<Vec<LayerWindow>> {
@@ -162,13 +174,13 @@ impl Model for Llama {
         let mut step = Step::new(segments);
         let mut h = self.embed_tokens.forward(tokens)?;
         for (index, layer) in self.layers.iter().enumerate() {
-            h = layer.forward(&h, index, &mut step)?;
+            h = layer.forward(&h, &self.rope, index, &mut step)?;
         }
         self.output.forward(h, &step)
     }
 
     fn new_cache(&self, options: &CacheOptions) -> Result<SequenceCache> {
-        SequenceCache::new(&self.windows, options)
+        self.caches.empty(options)
     }
 
     fn vocab_size(&self) -> u32 {

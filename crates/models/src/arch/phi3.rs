@@ -1,15 +1,15 @@
 //! Phi-3, Phi-3.5 and Phi-4-mini: one matrix for queries, keys and values, one for gate and up,
 //! and rotation of a part of each head.
 
-use mlx_rs::{Array, error::Exception};
+use mlx_rs::Array;
 use serde::Deserialize;
 
 use super::{Architecture, warn_of_unused_window};
 use crate::{
     Model, Result, Segment,
-    cache::{CacheOptions, SequenceCache},
+    cache::{CacheOptions, CacheShape, SequenceCache},
     layers::{
-        Activation, Embedding, Heads, Linear, Output, RmsNorm, Rope, RopeConfig, Step,
+        Activation, Embedding, GatedMlp, Heads, Linear, Output, Projections, RmsNorm, Rope, RopeConfig, Step,
     },
     weights::{Scope, Weights},
 };
@@ -32,60 +32,33 @@ pub(crate) struct Config {
 
 #[derive(Debug)]
 struct Attention {
-    qkv_proj: Linear,
+    qkv: Projections<3>,
     o_proj: Linear,
     heads: Heads,
-    rope: Rope,
 }
 
 impl Attention {
     fn load(config: &Config, scope: &mut Scope<'_>) -> Result<Self> {
         let (hidden, queries) = (config.hidden_size, config.num_attention_heads);
         let (kv, dim) = (config.num_key_value_heads.unwrap_or(queries), hidden / queries);
-        let all = (queries + 2 * kv) * dim;
+        let qkv = [queries * dim, kv * dim, kv * dim];
         Ok(Self {
-            qkv_proj: Linear::load(&mut scope.at("qkv_proj"), hidden, all, false)?,
+            qkv: Projections::load_joined(&mut scope.at("qkv_proj"), hidden, qkv)?,
             o_proj: Linear::load(&mut scope.at("o_proj"), queries * dim, hidden, false)?,
             heads: Heads { queries, kv, dim, scale: (dim as f32).powf(-0.5) },
-            rope: config.rope.build(dim, 10_000.0)?,
         })
     }
 
-    fn forward(&self, x: &Array, layer: usize, step: &mut Step<'_, '_>) -> Result<Array> {
-        let Heads { queries, kv, dim, .. } = self.heads;
-        let borders = [queries * dim, (queries + kv) * dim];
-        let qkv = self.qkv_proj.forward(x)?.split_at_indices(&borders, 1)?;
-        let [queries, keys, values] = &*qkv else {
-            return Err(Exception::custom("a split at two borders has three parts").into());
-        };
-        let attended = self.heads.attend((queries, keys, values), Some(&self.rope), layer, step)?;
+    fn forward(
+        &self,
+        x: &Array,
+        rope: &Rope,
+        layer: usize,
+        step: &mut Step<'_, '_>,
+    ) -> Result<Array> {
+        let qkv = self.qkv.forward(x)?;
+        let attended = self.heads.attend(qkv.each_ref(), rope, layer, step)?;
         self.o_proj.forward(&attended)
-    }
-}
-
-#[derive(Debug)]
-struct Mlp {
-    gate_up_proj: Linear,
-    down_proj: Linear,
-    activation: Activation,
-}
-
-impl Mlp {
-    fn load(config: &Config, activation: Activation, scope: &mut Scope<'_>) -> Result<Self> {
-        let (hidden, inner) = (config.hidden_size, config.intermediate_size);
-        Ok(Self {
-            gate_up_proj: Linear::load(&mut scope.at("gate_up_proj"), hidden, 2 * inner, false)?,
-            down_proj: Linear::load(&mut scope.at("down_proj"), inner, hidden, false)?,
-            activation,
-        })
-    }
-
-    fn forward(&self, x: &Array) -> Result<Array> {
-        let gate_up = self.gate_up_proj.forward(x)?.split_equal(2, 1)?;
-        let [gate, up] = &*gate_up else {
-            return Err(Exception::custom("half and half are two parts").into());
-        };
-        self.down_proj.forward(&self.activation.gate(gate, up)?)
     }
 }
 
@@ -94,7 +67,7 @@ struct Block {
     input_layernorm: RmsNorm,
     self_attn: Attention,
     post_attention_layernorm: RmsNorm,
-    mlp: Mlp,
+    mlp: GatedMlp,
 }
 
 impl Block {
@@ -105,12 +78,24 @@ impl Block {
             input_layernorm: norm(&mut scope.at("input_layernorm"))?,
             self_attn: Attention::load(config, &mut scope.at("self_attn"))?,
             post_attention_layernorm: norm(&mut scope.at("post_attention_layernorm"))?,
-            mlp: Mlp::load(config, activation, &mut scope.at("mlp"))?,
+            mlp: GatedMlp::load_joined(
+                &mut scope.at("mlp"),
+                hidden,
+                config.intermediate_size,
+                activation,
+            )?,
         })
     }
 
-    fn forward(&self, x: &Array, layer: usize, step: &mut Step<'_, '_>) -> Result<Array> {
-        let attended = self.self_attn.forward(&self.input_layernorm.forward(x)?, layer, step)?;
+    fn forward(
+        &self,
+        x: &Array,
+        rope: &Rope,
+        layer: usize,
+        step: &mut Step<'_, '_>,
+    ) -> Result<Array> {
+        let normed = self.input_layernorm.forward(x)?;
+        let attended = self.self_attn.forward(&normed, rope, layer, step)?;
         let h = x.add(attended)?;
         Ok(self.mlp.forward(&self.post_attention_layernorm.forward(&h)?)?.add(h)?)
     }
@@ -122,6 +107,8 @@ pub(crate) struct Phi3 {
     embed_tokens: Embedding,
     layers: Vec<Block>,
     output: Output,
+    rope: Rope,
+    caches: CacheShape,
 }
 
 impl Architecture for Phi3 {
@@ -139,8 +126,10 @@ impl Architecture for Phi3 {
             .collect::<Result<_>>()?;
         let norm = RmsNorm::load(&mut weights.at("model.norm"), hidden, config.rms_norm_eps)?;
         let tied = config.tie_word_embeddings;
+        let rope = config.rope.build(hidden / config.num_attention_heads, 10_000.0, weights.compute)?;
         let output = Output::load(weights, norm, &embed_tokens, (hidden, vocab), tied)?;
-        Ok(Self { embed_tokens, layers, output })
+        let caches = CacheShape::new(vec![None; config.num_hidden_layers], weights);
+        Ok(Self { embed_tokens, layers, output, rope, caches })
     }
 }
 
@@ -149,13 +138,13 @@ impl Model for Phi3 {
         let mut step = Step::new(segments);
         let mut h = self.embed_tokens.forward(tokens)?;
         for (index, layer) in self.layers.iter().enumerate() {
-            h = layer.forward(&h, index, &mut step)?;
+            h = layer.forward(&h, &self.rope, index, &mut step)?;
         }
         self.output.forward(h, &step)
     }
 
     fn new_cache(&self, options: &CacheOptions) -> Result<SequenceCache> {
-        SequenceCache::new(&vec![None; self.layers.len()], options)
+        self.caches.empty(options)
     }
 
     fn vocab_size(&self) -> u32 {

@@ -6,9 +6,9 @@ use serde::Deserialize;
 use super::{Architecture, warn_of_unused_window};
 use crate::{
     Model, Result, Segment,
-    cache::{CacheOptions, SequenceCache},
+    cache::{CacheOptions, CacheShape, SequenceCache},
     layers::{
-        Activation, Embedding, GatedMlp, Heads, Linear, Output, RmsNorm, Rope, RopeConfig, Step,
+        Activation, Embedding, GatedMlp, Heads, Linear, Output, Projections, RmsNorm, Rope, RopeConfig, Step,
     },
     weights::{Scope, Weights},
 };
@@ -36,14 +36,11 @@ pub(crate) struct Config {
 
 #[derive(Debug)]
 struct Attention {
-    q_proj: Linear,
-    k_proj: Linear,
-    v_proj: Linear,
+    qkv: Projections<3>,
     o_proj: Linear,
     q_norm: RmsNorm,
     k_norm: RmsNorm,
     heads: Heads,
-    rope: Rope,
 }
 
 impl Attention {
@@ -51,27 +48,28 @@ impl Attention {
         let (hidden, queries) = (config.hidden_size, config.num_attention_heads);
         let (kv, dim) = (config.num_key_value_heads, config.head_dim);
         let (bias, eps) = (config.attention_bias, config.rms_norm_eps);
+        let qkv = [("q_proj", queries * dim), ("k_proj", kv * dim), ("v_proj", kv * dim)];
         Ok(Self {
-            q_proj: Linear::load(&mut scope.at("q_proj"), hidden, queries * dim, bias)?,
-            k_proj: Linear::load(&mut scope.at("k_proj"), hidden, kv * dim, bias)?,
-            v_proj: Linear::load(&mut scope.at("v_proj"), hidden, kv * dim, bias)?,
+            qkv: Projections::load(scope, hidden, qkv, bias)?,
             o_proj: Linear::load(&mut scope.at("o_proj"), queries * dim, hidden, bias)?,
             q_norm: RmsNorm::load(&mut scope.at("q_norm"), dim, eps)?,
             k_norm: RmsNorm::load(&mut scope.at("k_norm"), dim, eps)?,
             heads: Heads { queries, kv, dim, scale: (dim as f32).powf(-0.5) },
-            rope: config.rope.build(dim, 1_000_000.0)?,
         })
     }
 
-    fn forward(&self, x: &Array, layer: usize, step: &mut Step<'_, '_>) -> Result<Array> {
-        let Heads { queries, kv, dim, .. } = self.heads;
-        let queries = self.q_proj.forward(x)?.reshape(&[step.total, queries, dim])?;
-        let queries = self.q_norm.forward(&queries)?;
-        let keys = self.k_proj.forward(x)?.reshape(&[step.total, kv, dim])?;
-        let keys = self.k_norm.forward(&keys)?;
-        let values = self.v_proj.forward(x)?;
-        let rope = Some(&self.rope);
-        let attended = self.heads.attend((&queries, &keys, &values), rope, layer, step)?;
+    fn forward(
+        &self,
+        x: &Array,
+        rope: &Rope,
+        layer: usize,
+        step: &mut Step<'_, '_>,
+    ) -> Result<Array> {
+        let [queries, keys, values] = self.qkv.forward(x)?;
+        let Heads { queries: heads, kv, dim, .. } = self.heads;
+        let queries = self.q_norm.forward(&queries.reshape(&[step.total, heads, dim])?)?;
+        let keys = self.k_norm.forward(&keys.reshape(&[step.total, kv, dim])?)?;
+        let attended = self.heads.attend([&queries, &keys, &values], rope, layer, step)?;
         self.o_proj.forward(&attended)
     }
 }
@@ -98,8 +96,15 @@ impl Block {
         })
     }
 
-    fn forward(&self, x: &Array, layer: usize, step: &mut Step<'_, '_>) -> Result<Array> {
-        let attended = self.self_attn.forward(&self.input_layernorm.forward(x)?, layer, step)?;
+    fn forward(
+        &self,
+        x: &Array,
+        rope: &Rope,
+        layer: usize,
+        step: &mut Step<'_, '_>,
+    ) -> Result<Array> {
+        let normed = self.input_layernorm.forward(x)?;
+        let attended = self.self_attn.forward(&normed, rope, layer, step)?;
         let h = x.add(attended)?;
         Ok(self.mlp.forward(&self.post_attention_layernorm.forward(&h)?)?.add(h)?)
     }
@@ -111,6 +116,8 @@ pub(crate) struct Qwen3 {
     embed_tokens: Embedding,
     layers: Vec<Block>,
     output: Output,
+    rope: Rope,
+    caches: CacheShape,
 }
 
 impl Architecture for Qwen3 {
@@ -129,8 +136,10 @@ impl Architecture for Qwen3 {
             .collect::<Result<_>>()?;
         let norm = RmsNorm::load(&mut weights.at("model.norm"), hidden, config.rms_norm_eps)?;
         let tied = config.tie_word_embeddings;
+        let rope = config.rope.build(config.head_dim, 1_000_000.0, weights.compute)?;
         let output = Output::load(weights, norm, &embed_tokens, (hidden, vocab), tied)?;
-        Ok(Self { embed_tokens, layers, output })
+        let caches = CacheShape::new(vec![None; config.num_hidden_layers], weights);
+        Ok(Self { embed_tokens, layers, output, rope, caches })
     }
 }
 
@@ -139,13 +148,13 @@ impl Model for Qwen3 {
         let mut step = Step::new(segments);
         let mut h = self.embed_tokens.forward(tokens)?;
         for (index, layer) in self.layers.iter().enumerate() {
-            h = layer.forward(&h, index, &mut step)?;
+            h = layer.forward(&h, &self.rope, index, &mut step)?;
         }
         self.output.forward(h, &step)
     }
 
     fn new_cache(&self, options: &CacheOptions) -> Result<SequenceCache> {
-        SequenceCache::new(&vec![None; self.layers.len()], options)
+        self.caches.empty(options)
     }
 
     fn vocab_size(&self) -> u32 {

@@ -1,22 +1,33 @@
 //! Keys and values of every token.
 
-use mlx_rs::{
-    Array,
-    fast::{self, ScaledDotProductAttentionMask},
-};
+use mlx_rs::Array;
 
-use super::{LayerCache, buffer::Buffer};
-use crate::Result;
+use super::{
+    LayerCache,
+    attention::{attend_many, attend_one},
+    buffer::Buffer,
+};
+use crate::{Result, compute::Compute};
 
 /// Keeps everything in the compute dtype.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct FullCache {
     keys: Buffer,
     values: Buffer,
     offset: usize,
+    compute: Compute,
 }
 
 impl FullCache {
+    pub(super) fn new(compute: Compute) -> Self {
+        Self {
+            keys: Buffer::default(),
+            values: Buffer::default(),
+            offset: 0,
+            compute,
+        }
+    }
+
     /// The buffers, for a kind that stores the same tokens otherwise.
     pub(super) fn buffers(&self) -> Option<(&Array, &Array)> {
         Some((self.keys.array()?, self.values.array()?))
@@ -30,11 +41,11 @@ impl LayerCache for FullCache {
         let keys = self.keys.append(start, &keys)?;
         let values = self.values.append(start, &values)?;
         self.offset += length as usize;
-        // MLX aligns its causal mask to the end: the last query sees every key.
-        let mask = (length > 1).then_some(ScaledDotProductAttentionMask::Causal);
-        Ok(fast::scaled_dot_product_attention(
-            queries, keys, values, scale, mask, None,
-        )?)
+        if length == 1 {
+            attend_one(queries, &keys, &values, scale, self.compute)
+        } else {
+            attend_many(queries, &keys, &values, scale, None)
+        }
     }
 
     fn offset(&self) -> usize {

@@ -3,6 +3,7 @@
 //! A cache both keeps keys and values and attends over them, so a model never knows how they are
 //! stored.
 
+mod attention;
 mod buffer;
 mod full;
 mod quantized;
@@ -11,7 +12,7 @@ mod rotating;
 use mlx_rs::Array;
 
 use self::{full::FullCache, quantized::QuantizedCache, rotating::RotatingCache};
-use crate::Result;
+use crate::{Result, compute::Compute, weights::Weights};
 
 /// Keys and values of one layer of one sequence.
 pub trait LayerCache: std::fmt::Debug {
@@ -58,6 +59,37 @@ pub struct KvQuantization {
 /// Tokens that a layer sees, itself included; `None` is all.
 pub(crate) type LayerWindow = Option<usize>;
 
+/// What the caches of a model must know about it.
+#[derive(Debug, Clone)]
+pub(crate) struct CacheShape {
+    /// By layer.
+    pub(crate) windows: Vec<LayerWindow>,
+    pub(crate) compute: Compute,
+}
+
+impl CacheShape {
+    pub(crate) fn new(windows: Vec<LayerWindow>, weights: &Weights) -> Self {
+        Self {
+            windows,
+            compute: weights.compute,
+        }
+    }
+
+    /// An empty cache for one sequence.
+    pub(crate) fn empty(&self, options: &CacheOptions) -> Result<SequenceCache> {
+        let layer = |window: &LayerWindow| -> Result<Box<dyn LayerCache>> {
+            Ok(match (window, options.quantization) {
+                (Some(window), _) => Box::new(RotatingCache::new(*window, self.compute)),
+                (None, Some(how)) => Box::new(QuantizedCache::new(how, self.compute)?),
+                (None, None) => Box::new(FullCache::new(self.compute)),
+            })
+        };
+        Ok(SequenceCache {
+            layers: self.windows.iter().map(layer).collect::<Result<_>>()?,
+        })
+    }
+}
+
 /// All layers of one sequence.
 #[derive(Debug)]
 pub struct SequenceCache {
@@ -65,20 +97,6 @@ pub struct SequenceCache {
 }
 
 impl SequenceCache {
-    /// An empty cache for layers with these windows.
-    pub(crate) fn new(windows: &[LayerWindow], options: &CacheOptions) -> Result<Self> {
-        let layer = |window: &LayerWindow| -> Result<Box<dyn LayerCache>> {
-            Ok(match (window, options.quantization) {
-                (Some(window), _) => Box::new(RotatingCache::new(*window)),
-                (None, Some(quantization)) => Box::new(QuantizedCache::new(quantization)?),
-                (None, None) => Box::new(FullCache::default()),
-            })
-        };
-        Ok(Self {
-            layers: windows.iter().map(layer).collect::<Result<_>>()?,
-        })
-    }
-
     /// Tokens in the cache.
     pub fn offset(&self) -> usize {
         self.layers.first().map_or(0, |layer| layer.offset())

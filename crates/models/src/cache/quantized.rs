@@ -6,7 +6,7 @@
 use mlx_rs::{Array, Dtype, error::Exception, ops};
 
 use super::{KvQuantization, LayerCache, buffer::Buffer, full::FullCache};
-use crate::{ModelError, Result};
+use crate::{ModelError, Result, compute::Compute};
 
 /// Keeps keys and values in few bits.
 #[derive(Debug, Clone)]
@@ -30,7 +30,7 @@ enum Store {
 struct Packed([Buffer; 3]);
 
 impl QuantizedCache {
-    pub(super) fn new(settings: KvQuantization) -> Result<Self> {
+    pub(super) fn new(settings: KvQuantization, compute: Compute) -> Result<Self> {
         if !matches!(settings.bits, 2 | 3 | 4 | 5 | 6 | 8) {
             let setting = format!("KV quantization to {} bits", settings.bits);
             return Err(ModelError::unsupported(
@@ -44,7 +44,7 @@ impl QuantizedCache {
         }
         Ok(Self {
             settings,
-            store: Store::Full(FullCache::default()),
+            store: Store::Full(FullCache::new(compute)),
         })
     }
 

@@ -4,17 +4,14 @@
 //! order; once it is not, a decode step overwrites the oldest row, at `next`. Keys carry their
 //! position, so attention does not care where a row lies.
 
-use mlx_rs::{
-    Array,
-    fast::{self, ScaledDotProductAttentionMask},
-    ops,
-};
+use mlx_rs::{Array, ops};
 
 use super::{
     LayerCache,
+    attention::{attend_many, attend_one},
     buffer::{rows_of, write},
 };
-use crate::Result;
+use crate::{Result, compute::Compute};
 
 /// Rows allocated at a time while the window fills.
 const STEP: i32 = 256;
@@ -32,16 +29,18 @@ pub(super) struct RotatingCache {
     held: i32,
     /// Row of the oldest token, which the next decode step overwrites when the window is full.
     next: i32,
+    compute: Compute,
 }
 
 impl RotatingCache {
-    pub(super) fn new(window: usize) -> Self {
+    pub(super) fn new(window: usize, compute: Compute) -> Self {
         Self {
             window: window as i32,
             arrays: None,
             offset: 0,
             held: 0,
             next: 0,
+            compute,
         }
     }
 
@@ -153,23 +152,15 @@ impl LayerCache for RotatingCache {
         self.offset += length as usize;
         if length == 1 {
             let (keys, values) = self.append_one(keys, values)?;
-            let answer =
-                fast::scaled_dot_product_attention(queries, keys, values, scale, None, None)?;
-            return Ok(answer);
+            return attend_one(queries, &keys, &values, scale, self.compute);
         }
         let (keys, values) = self.append_many(keys, values)?;
         let past = keys.dim(2) - length;
-        let mask = if past + length <= self.window {
-            None
-        } else {
-            Some(self.mask(length, past)?)
-        };
-        let mask = mask
-            .as_ref()
-            .map_or(ScaledDotProductAttentionMask::Causal, Into::into);
-        Ok(fast::scaled_dot_product_attention(
-            queries, keys, values, scale, mask, None,
-        )?)
+        if past + length <= self.window {
+            return attend_many(queries, &keys, &values, scale, None);
+        }
+        let mask = self.mask(length, past)?;
+        attend_many(queries, &keys, &values, scale, Some(&mask))
     }
 
     fn offset(&self) -> usize {

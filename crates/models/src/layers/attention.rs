@@ -15,68 +15,71 @@ pub(crate) struct Heads {
     pub(crate) scale: f32,
 }
 
+/// Queries, keys and values of some rows, each row its heads end to end or already split.
+pub(crate) type Qkv<'a> = [&'a Array; 3];
+
 impl Heads {
-    /// Rotates, appends to the caches of `layer` and attends.
-    ///
-    /// `queries`, `keys` and `values` have the rows of all segments in order, each row its heads
-    /// end to end (or already split). The answer is `[rows, heads * dim]`.
+    /// Rotates, appends to the caches of `layer` and attends; `qkv` has the rows of all segments in
+    /// order. The answer is `[rows, heads * dim]`.
     pub(crate) fn attend(
         &self,
-        (queries, keys, values): (&Array, &Array, &Array),
-        rope: Option<&Rope>,
+        qkv: Qkv<'_>,
+        rope: &Rope,
         layer: usize,
         step: &mut Step<'_, '_>,
     ) -> Result<Array> {
+        if let Some(rotation) = step.rotation(rope)? {
+            let [queries, keys, values] = self.batch(qkv, step.total, &[self.dim])?;
+            let shaped = |x: Array, heads| x.reshape(&[step.total, heads, 1, self.dim]);
+            let queries = shaped(ops::matmul(queries, &rotation)?, self.queries)?;
+            let keys = shaped(ops::matmul(keys, &rotation)?, self.kv)?;
+            return self.attend_batch([queries, keys, shaped(values, self.kv)?], layer, step);
+        }
         if step.segments.len() == 1 {
-            return self.attend_segment((queries, keys, values), rope, layer, 0, step);
+            return self.attend_segment(qkv, rope, layer, 0, step);
         }
         if let Some(positions) = &step.positions {
-            let batch = step.total;
-            let mut queries = queries.reshape(&[batch, self.queries, 1, self.dim])?;
-            let mut keys = keys.reshape(&[batch, self.kv, 1, self.dim])?;
-            let values = values.reshape(&[batch, self.kv, 1, self.dim])?;
-            if let Some(rope) = rope {
-                queries = rope.rotate_each(&queries, positions)?;
-                keys = rope.rotate_each(&keys, positions)?;
-            }
-            let queries = queries.split_at_indices(&step.borders, 0)?;
-            let keys = keys.split_at_indices(&step.borders, 0)?;
-            let values = values.split_at_indices(&step.borders, 0)?;
-            let rows = step
-                .segments
-                .iter_mut()
-                .zip(queries)
-                .zip(keys.into_iter().zip(values));
-            let attended = rows
-                .map(|((segment, queries), (keys, values))| {
-                    segment.cache.layers[layer].attend(&queries, keys, values, self.scale)
-                })
-                .collect::<Result<Vec<_>>>()?;
-            let attended = ops::concatenate(&attended, 0)?;
-            return Ok(attended.reshape(&[batch, self.queries * self.dim])?);
+            let [queries, keys, values] = self.batch(qkv, step.total, &[1, self.dim])?;
+            let queries = rope.rotate_each(&queries, positions)?;
+            let keys = rope.rotate_each(&keys, positions)?;
+            return self.attend_batch([queries, keys, values], layer, step);
         }
-        let queries = queries.split_at_indices(&step.borders, 0)?;
-        let keys = keys.split_at_indices(&step.borders, 0)?;
-        let values = values.split_at_indices(&step.borders, 0)?;
-        let mut attended = Vec::with_capacity(queries.len());
+        let [queries, keys, values] = split(qkv, &step.borders)?;
+        let mut attended = Vec::with_capacity(step.segments.len());
         for (index, ((queries, keys), values)) in queries.iter().zip(&keys).zip(&values).enumerate()
         {
-            attended.push(self.attend_segment(
-                (queries, keys, values),
-                rope,
-                layer,
-                index,
-                step,
-            )?);
+            let qkv = [queries, keys, values];
+            attended.push(self.attend_segment(qkv, rope, layer, index, step)?);
         }
         Ok(ops::concatenate(&attended, 0)?)
     }
 
-    /// [`Self::attend`] for the rows of one segment.
+    /// One row a sequence: `[sequences, heads, 1, dim]` each, rotated.
+    fn attend_batch(
+        &self,
+        [queries, keys, values]: [Array; 3],
+        layer: usize,
+        step: &mut Step<'_, '_>,
+    ) -> Result<Array> {
+        let attended = if let [segment] = &mut *step.segments {
+            segment.cache.layers[layer].attend(&queries, keys, values, self.scale)?
+        } else {
+            let [queries, keys, values] = split([&queries, &keys, &values], &step.borders)?;
+            let rows = queries.iter().zip(keys).zip(values);
+            let attended = step.segments.iter_mut().zip(rows);
+            let attended = attended.map(|(segment, ((queries, keys), values))| {
+                segment.cache.layers[layer].attend(queries, keys, values, self.scale)
+            });
+            ops::concatenate(&attended.collect::<Result<Vec<_>>>()?, 0)?
+        };
+        Ok(attended.reshape(&[step.total, self.queries * self.dim])?)
+    }
+
+    /// The rows of one segment.
     fn attend_segment(
         &self,
-        (queries, keys, values): (&Array, &Array, &Array),
-        rope: Option<&Rope>,
+        [queries, keys, values]: Qkv<'_>,
+        rope: &Rope,
         layer: usize,
         index: usize,
         step: &mut Step<'_, '_>,
@@ -85,13 +88,9 @@ impl Heads {
         let length = segment.length as i32;
         let cache = &mut segment.cache.layers[layer];
         let offset = cache.offset() as i32;
-        let mut queries = self.by_head(queries, self.queries, length)?;
-        let mut keys = self.by_head(keys, self.kv, length)?;
+        let queries = rope.rotate(&self.by_head(queries, self.queries, length)?, offset)?;
+        let keys = rope.rotate(&self.by_head(keys, self.kv, length)?, offset)?;
         let values = self.by_head(values, self.kv, length)?;
-        if let Some(rope) = rope {
-            queries = rope.rotate(&queries, offset)?;
-            keys = rope.rotate(&keys, offset)?;
-        }
         let mut attended = cache.attend(&queries, keys, values, self.scale)?;
         if length > 1 {
             attended = attended.transpose_axes(&[0, 2, 1, 3])?;
@@ -107,4 +106,25 @@ impl Heads {
         Ok(x.reshape(&[1, length, heads, self.dim])?
             .transpose_axes(&[0, 2, 1, 3])?)
     }
+
+    /// `[sequences, heads * dim]` to `[sequences, heads]` and `head` shape, each.
+    fn batch(
+        &self,
+        [queries, keys, values]: Qkv<'_>,
+        sequences: i32,
+        head: &[i32],
+    ) -> Result<[Array; 3]> {
+        let reshape = |x: &Array, heads| x.reshape(&[&[sequences, heads], head].concat());
+        Ok([
+            reshape(queries, self.queries)?,
+            reshape(keys, self.kv)?,
+            reshape(values, self.kv)?,
+        ])
+    }
+}
+
+/// Each of the three by segment.
+fn split(qkv: Qkv<'_>, borders: &[i32]) -> Result<[Vec<Array>; 3]> {
+    let [queries, keys, values] = qkv.map(|x| x.split_at_indices(borders, 0));
+    Ok([queries?, keys?, values?])
 }

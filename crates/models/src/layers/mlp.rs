@@ -4,7 +4,7 @@ use std::f32::consts::FRAC_2_PI;
 
 use mlx_rs::{Array, ops};
 
-use super::Linear;
+use super::{Linear, Projections};
 use crate::{ModelError, Result, weights::Scope};
 
 /// Activation of the gate.
@@ -53,8 +53,7 @@ fn gelu_tanh(x: &Array) -> Result<Array> {
 /// `down(activation(gate(x)) · up(x))`.
 #[derive(Debug)]
 pub(crate) struct GatedMlp {
-    gate: Linear,
-    up: Linear,
+    gate_up: Projections<2>,
     down: Linear,
     activation: Activation,
 }
@@ -68,18 +67,31 @@ impl GatedMlp {
         has_bias: bool,
         activation: Activation,
     ) -> Result<Self> {
+        let gate_up = [("gate_proj", intermediate), ("up_proj", intermediate)];
         Ok(Self {
-            gate: Linear::load(&mut scope.at("gate_proj"), hidden, intermediate, has_bias)?,
-            up: Linear::load(&mut scope.at("up_proj"), hidden, intermediate, has_bias)?,
+            gate_up: Projections::load(scope, hidden, gate_up, has_bias)?,
             down: Linear::load(&mut scope.at("down_proj"), intermediate, hidden, has_bias)?,
             activation,
         })
     }
 
+    /// Takes `gate_up_proj`, gate first, and `down_proj`.
+    pub(crate) fn load_joined(
+        scope: &mut Scope<'_>,
+        hidden: i32,
+        intermediate: i32,
+        activation: Activation,
+    ) -> Result<Self> {
+        let gate_up = &mut scope.at("gate_up_proj");
+        Ok(Self {
+            gate_up: Projections::load_joined(gate_up, hidden, [intermediate; 2])?,
+            down: Linear::load(&mut scope.at("down_proj"), intermediate, hidden, false)?,
+            activation,
+        })
+    }
+
     pub(crate) fn forward(&self, x: &Array) -> Result<Array> {
-        let gated = self
-            .activation
-            .gate(&self.gate.forward(x)?, &self.up.forward(x)?)?;
-        self.down.forward(&gated)
+        let [gate, up] = self.gate_up.forward(x)?;
+        self.down.forward(&self.activation.gate(&gate, &up)?)
     }
 }

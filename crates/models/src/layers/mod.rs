@@ -8,6 +8,7 @@ mod linear;
 mod mlp;
 mod norm;
 mod output;
+mod projections;
 mod rope;
 mod step;
 
@@ -17,5 +18,6 @@ pub(crate) use linear::Linear;
 pub(crate) use mlp::{Activation, GatedMlp};
 pub(crate) use norm::RmsNorm;
 pub(crate) use output::Output;
+pub(crate) use projections::Projections;
 pub(crate) use rope::{Rope, RopeConfig};
 pub(crate) use step::Step;

@@ -1,22 +1,44 @@
 //! Root mean square normalization.
 
-use mlx_rs::{Array, fast};
+use mlx_rs::{Array, fast, ops};
 
 use crate::{Result, weights::Scope};
+
+/// Rows up to which products of a row with itself stand in for MLX's norm, where that is a chain
+/// of small operations.
+const FEW_ROWS: usize = 64;
 
 /// `x / rms(x) · weight` over the last axis.
 #[derive(Debug)]
 pub(crate) struct RmsNorm {
     weight: Array,
     eps: f32,
+    few_rows: Option<FewRows>,
+}
+
+/// `x · rsqrt(x·x + n·eps) · √n·weight`, the same with constants gathered.
+#[derive(Debug)]
+struct FewRows {
+    eps: Array,
+    weight: Array,
+}
+
+impl FewRows {
+    fn new(weight: &Array, eps: f32) -> Result<Self> {
+        let features = weight.dim(0) as f32;
+        let weight = weight.multiply(Array::from_f32(features.sqrt()))?;
+        weight.eval()?;
+        Ok(Self {
+            eps: Array::from_f32(features * eps),
+            weight,
+        })
+    }
 }
 
 impl RmsNorm {
     pub(crate) fn load(scope: &mut Scope<'_>, features: i32, eps: f32) -> Result<Self> {
-        Ok(Self {
-            weight: scope.tensor("weight", &[features])?,
-            eps,
-        })
+        let weight = scope.tensor("weight", &[features])?;
+        Self::new(weight, eps, scope.compute().saves_operations)
     }
 
     /// Gemma stores its norms as the difference from one.
@@ -24,10 +46,36 @@ impl RmsNorm {
         let stored = scope.tensor("weight", &[features])?;
         let weight = stored.add(Array::from_f32(1.0).as_dtype(stored.dtype())?)?;
         weight.eval()?;
-        Ok(Self { weight, eps })
+        Self::new(weight, eps, scope.compute().saves_operations)
+    }
+
+    fn new(weight: Array, eps: f32, saves_operations: bool) -> Result<Self> {
+        let few_rows = saves_operations
+            .then(|| FewRows::new(&weight, eps))
+            .transpose()?;
+        Ok(Self {
+            weight,
+            eps,
+            few_rows,
+        })
     }
 
     pub(crate) fn forward(&self, x: &Array) -> Result<Array> {
-        Ok(fast::rms_norm(x, Some(&self.weight), self.eps)?)
+        let features = self.weight.dim(0);
+        let rows = x.size() / features as usize;
+        let Some(few) = self.few_rows.as_ref().filter(|_| rows <= FEW_ROWS) else {
+            return Ok(fast::rms_norm(x, Some(&self.weight), self.eps)?);
+        };
+        let rows = rows as i32;
+        let square = ops::matmul(
+            x.reshape(&[rows, 1, features])?,
+            x.reshape(&[rows, features, 1])?,
+        )?;
+        let mut shape = x.shape().to_vec();
+        if let Some(last) = shape.last_mut() {
+            *last = 1;
+        }
+        let scale = square.add(&few.eps)?.rsqrt()?.reshape(&shape)?;
+        Ok(x.multiply(scale)?.multiply(&few.weight)?)
     }
 }

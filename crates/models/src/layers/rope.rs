@@ -4,14 +4,15 @@
 //! positions that turn a pair of features by one radian.
 
 mod config;
+mod matrix;
 
-use std::f32::consts::TAU;
-use std::f64::consts::PI;
+use std::{borrow::Cow, f32::consts::TAU, f64::consts::PI};
 
 use mlx_rs::{Array, fast, ops};
 
 pub(crate) use self::config::RopeConfig;
-use crate::Result;
+use self::matrix::RotationMatrix;
+use crate::{Result, compute::Compute};
 
 /// Rotation of the first `dims` features of each head by their position.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub(crate) struct Rope {
     frequencies: Option<Array>,
     /// Factors on the features of a head before rotation, `[head_dim]`.
     magnitude: Option<Array>,
+    /// Where MLX has no kernel for rotation, how to write it as a matrix.
+    matrix: Option<RotationMatrix>,
 }
 
 /// How a checkpoint stretches its rotation beyond the length it was first trained with.
@@ -66,12 +69,8 @@ impl Rope {
         base: f32,
         traditional: bool,
         scaling: &RopeScaling,
+        compute: Compute,
     ) -> Result<Self> {
-        let plain = Self {
-            dims,
-            traditional,
-            ..Self::unscaled(head_dim, base)
-        };
         let stretched = |frequencies: Vec<f32>, magnitude: f32| Self {
             base: None,
             frequencies: Some(Array::from_slice(&frequencies, &[dims / 2])),
@@ -79,13 +78,13 @@ impl Rope {
                 let factors = (0..head_dim).map(|i| if i < dims { magnitude } else { 1.0 });
                 Array::from_iter(factors, &[head_dim])
             }),
-            ..plain
+            ..Self::plain(dims, base, traditional)
         };
-        Ok(match scaling {
-            RopeScaling::None => plain,
+        let rope = match scaling {
+            RopeScaling::None => Self::plain(dims, base, traditional),
             RopeScaling::Linear { factor } => Self {
                 scale: 1.0 / factor,
-                ..plain
+                ..Self::plain(dims, base, traditional)
             },
             RopeScaling::Llama3 {
                 factor,
@@ -122,19 +121,36 @@ impl Rope {
                     *magnitude,
                 )
             }
-        })
+        };
+        rope.prepared(head_dim, compute)
     }
 
     /// Rotation of whole heads by `base` alone.
-    pub(crate) fn unscaled(head_dim: i32, base: f32) -> Self {
+    pub(crate) fn unscaled(head_dim: i32, base: f32, compute: Compute) -> Result<Self> {
+        Self::plain(head_dim, base, false).prepared(head_dim, compute)
+    }
+
+    fn plain(dims: i32, base: f32, traditional: bool) -> Self {
         Self {
-            dims: head_dim,
-            traditional: false,
+            dims,
+            traditional,
             base: Some(base),
             scale: 1.0,
             frequencies: None,
             magnitude: None,
+            matrix: None,
         }
+    }
+
+    /// Prepares rotation by a matrix, where that saves operations.
+    fn prepared(self, head_dim: i32, compute: Compute) -> Result<Self> {
+        if !compute.saves_operations {
+            return Ok(self);
+        }
+        Ok(Self {
+            matrix: Some(RotationMatrix::new(&self, head_dim)?),
+            ..self
+        })
     }
 
     /// Rotates `[1, heads, length, head_dim]` whose first row is at `position`.
@@ -146,14 +162,17 @@ impl Rope {
             scale,
             ..
         } = *self;
+        let x = self.magnify(x)?;
         let frequencies = self.frequencies.as_ref();
-        Ok(match &self.magnitude {
-            None => fast::rope(x, dims, traditional, base, scale, position, frequencies)?,
-            Some(factors) => {
-                let x = x.multiply(factors.as_dtype(x.dtype())?)?;
-                fast::rope(x, dims, traditional, base, scale, position, frequencies)?
-            }
-        })
+        Ok(fast::rope(
+            &*x,
+            dims,
+            traditional,
+            base,
+            scale,
+            position,
+            frequencies,
+        )?)
     }
 
     /// Rotates `[batch, heads, 1, head_dim]`, each at its own of `positions` (`[batch]`).
@@ -165,13 +184,32 @@ impl Rope {
             scale,
             ..
         } = *self;
+        let x = self.magnify(x)?;
         let frequencies = self.frequencies.as_ref();
+        Ok(fast::rope_dynamic(
+            &*x,
+            dims,
+            traditional,
+            base,
+            scale,
+            positions,
+            frequencies,
+        )?)
+    }
+
+    /// Rotation at each of `positions` (`[batch]`) as `[batch, head_dim, head_dim]`, to multiply
+    /// heads by from the right; `None` where MLX's kernel does it.
+    pub(crate) fn matrices(&self, positions: &Array) -> Result<Option<Array>> {
+        self.matrix
+            .as_ref()
+            .map(|matrix| matrix.at(positions))
+            .transpose()
+    }
+
+    fn magnify<'a>(&self, x: &'a Array) -> Result<Cow<'a, Array>> {
         Ok(match &self.magnitude {
-            None => fast::rope_dynamic(x, dims, traditional, base, scale, positions, frequencies)?,
-            Some(factors) => {
-                let x = x.multiply(factors.as_dtype(x.dtype())?)?;
-                fast::rope_dynamic(x, dims, traditional, base, scale, positions, frequencies)?
-            }
+            None => Cow::Borrowed(x),
+            Some(factors) => Cow::Owned(x.multiply(factors.as_dtype(x.dtype())?)?),
         })
     }
 }

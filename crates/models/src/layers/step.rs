@@ -7,6 +7,7 @@ use mlx_rs::{
     ops::{self, indexing::TryIndexOp},
 };
 
+use super::Rope;
 use crate::{LogitsRows, Result, Segment};
 
 /// The segments of one forward pass and where their rows lie.
@@ -17,9 +18,11 @@ pub(crate) struct Step<'a, 'b> {
     pub(crate) total: i32,
     /// First rows of the second and following segments: where to split rows into segments.
     pub(crate) borders: Vec<i32>,
-    /// Position of each sequence's token, `[segments]`, where several have one each: a decode step
-    /// of a batch, whose rotation is one operation.
+    /// Position of each sequence's token, `[segments]`, where each has one: a decode step, whose
+    /// rotation is one operation.
     pub(crate) positions: Option<Array>,
+    /// Rotation matrices at `positions`, by the rope that made them.
+    rotations: Vec<(*const Rope, Array)>,
 }
 
 impl<'a, 'b> Step<'a, 'b> {
@@ -31,8 +34,8 @@ impl<'a, 'b> Step<'a, 'b> {
             borders.push(total);
         }
         borders.pop();
-        let is_batch = segments.len() > 1 && segments.iter().all(|segment| segment.length == 1);
-        let positions = is_batch.then(|| {
+        let is_decode = segments.iter().all(|segment| segment.length == 1);
+        let positions = is_decode.then(|| {
             let offsets: Vec<_> = segments.iter().map(|s| s.cache.offset() as i32).collect();
             Array::from_slice(&offsets, &[offsets.len() as i32])
         });
@@ -41,7 +44,30 @@ impl<'a, 'b> Step<'a, 'b> {
             total,
             borders,
             positions,
+            rotations: Vec::new(),
         }
+    }
+
+    /// Rotation matrices of a decode step, made once for all layers that share `rope`; `None` where
+    /// rotation is not by matrix.
+    pub(crate) fn rotation(&mut self, rope: &Rope) -> Result<Option<Array>> {
+        let Some(positions) = &self.positions else {
+            return Ok(None);
+        };
+        let made = self
+            .rotations
+            .iter()
+            .find(|(by, _)| std::ptr::eq(*by, rope));
+        if let Some((_, matrices)) = made {
+            return Ok(Some(matrices.clone()));
+        }
+        let matrices = rope.matrices(positions)?;
+        self.rotations.extend(
+            matrices
+                .iter()
+                .map(|made| (std::ptr::from_ref(rope), made.clone())),
+        );
+        Ok(matrices)
     }
 
     /// The rows of `hidden` (`[rows, features]`) that need logits; `None` when none does.

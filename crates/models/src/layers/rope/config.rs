@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{Rope, RopeScaling, Yarn};
-use crate::{ModelError, Result};
+use crate::{ModelError, Result, compute::Compute};
 
 /// The settings of rotation, for `#[serde(flatten)]` in an architecture's config.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -45,7 +45,12 @@ struct Settings {
 
 impl RopeConfig {
     /// Rotation of heads of `head_dim`, with `default_theta` where config.json has no base.
-    pub(crate) fn build(&self, head_dim: i32, default_theta: f32) -> Result<Rope> {
+    pub(crate) fn build(
+        &self,
+        head_dim: i32,
+        default_theta: f32,
+        compute: Compute,
+    ) -> Result<Rope> {
         let nested = self.rope_parameters.as_ref();
         let nested = nested.map(|settings| settings.full_attention.as_deref().unwrap_or(settings));
         let scaling = self.rope_scaling.as_ref().or(nested);
@@ -60,7 +65,13 @@ impl RopeConfig {
             None => RopeScaling::None,
         };
         let theta = theta.unwrap_or(default_theta);
-        Rope::new((dims, head_dim), theta, self.rope_traditional, &scaling)
+        Rope::new(
+            (dims, head_dim),
+            theta,
+            self.rope_traditional,
+            &scaling,
+            compute,
+        )
     }
 
     /// The base for layers with a window, where it is nested.
