@@ -103,6 +103,7 @@ fn clippy_for_macos() -> Result<()> {
         println!("clippy for macOS: skipped, no cross-checking tool beside the clone");
         return Ok(());
     }
+    setup::ensure_to_check_macos()?;
     shell::run(
         Command::new("bash")
             .current_dir(workspace::root())

@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<()> {
         "--bin",
         "macmlx",
     ]))?;
-    let program = workspace::target().join("release/macmlx");
+    let program = workspace::program("release", "macmlx")?;
 
     let mut serve = Command::new(&program);
     serve.arg("serve");

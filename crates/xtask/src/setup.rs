@@ -22,3 +22,8 @@ pub(crate) fn run() -> Result<()> {
 pub(crate) fn ensure_to_make_environments() -> Result<()> {
     tools::ensure_to_make_environments()
 }
+
+/// What type-checking for macOS on Linux needs besides.
+pub(crate) fn ensure_to_check_macos() -> Result<()> {
+    tools::ensure_to_check_macos()
+}

@@ -2,7 +2,7 @@
 
 mod counts;
 
-use std::path::PathBuf;
+use std::{path::Path, process::Command};
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
@@ -69,10 +69,10 @@ struct Outcome {
     counts: Counts,
 }
 
-fn rust(starter: &PathBuf) -> Result<Outcome> {
+fn rust(starter: &Path) -> Result<Outcome> {
     if let Ok(nextest) = tool::CARGO_NEXTEST.find_or_ensure() {
         return watch(
-            std::process::Command::new(nextest)
+            Command::new(nextest)
                 .current_dir(workspace::root())
                 .args(["nextest", "run", "--workspace", "--no-fail-fast"])
                 .env(STARTER_GGUF, starter),
@@ -112,7 +112,7 @@ fn docs() -> Result<Outcome> {
     ]))
 }
 
-fn e2e(starter: &PathBuf) -> Result<Outcome> {
+fn e2e(starter: &Path) -> Result<Outcome> {
     let folder = workspace::root().join("tests/e2e");
     let python = venv::ensure(&folder.join("requirements.txt"))?;
     shell::run(shell::cargo().current_dir(workspace::root()).args([
@@ -123,17 +123,17 @@ fn e2e(starter: &PathBuf) -> Result<Outcome> {
         "macmlx",
     ]))?;
     watch(
-        std::process::Command::new(python)
+        Command::new(python)
             .current_dir(workspace::root())
             .args(["-m", "pytest", "-p", "no:cacheprovider"])
             .arg(&folder)
             .env("PYTHONDONTWRITEBYTECODE", "1")
-            .env("MACMLX_BIN", workspace::target().join("debug/macmlx"))
+            .env("MACMLX_BIN", workspace::program("debug", "macmlx")?)
             .env(STARTER_GGUF, starter),
     )
 }
 
-fn watch(command: &mut std::process::Command) -> Result<Outcome> {
+fn watch(command: &mut Command) -> Result<Outcome> {
     let (succeeded, text) = shell::run_watched(command)?;
     Ok(Outcome {
         succeeded,

@@ -46,10 +46,15 @@ pub(crate) fn remove_folder(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Where Cargo puts what it builds for this clone.
-pub(crate) fn target() -> PathBuf {
-    shell::variable("CARGO_TARGET_DIR")
-        .map_or_else(|| root().join("target"), |folder| root().join(folder))
+/// Where Cargo puts a program of this clone: beside the folder that it put this one in, which holds
+/// for every way of configuring that.
+pub(crate) fn program(profile: &str, name: &str) -> Result<PathBuf> {
+    let here = std::env::current_exe().context("cannot tell where this program is")?;
+    let target = here
+        .ancestors()
+        .nth(2)
+        .context("this program was not built by Cargo")?;
+    Ok(target.join(profile).join(name))
 }
 
 /// The start of a hash, enough to tell folders apart.

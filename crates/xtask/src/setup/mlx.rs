@@ -148,7 +148,7 @@ fn build(prefix: &Path) -> Result<()> {
     )?;
     link_mlx_c(&build.join("libmlxc.a"), &staging, prefix, &log)?;
 
-    println!("setup: generating bindings");
+    println!("setup: generating bindings, about a minute");
     shell::run(
         shell::cargo()
             .current_dir(workspace::root())

@@ -83,6 +83,16 @@ const TO_MAKE_ENVIRONMENTS: &[Need] = &[Need {
     is_present: || shell::succeeds(pypi::python().args(["-c", "import ensurepip, venv"])),
 }];
 
+/// What type-checking for macOS on Linux needs besides: there libclang finds its own headers only
+/// with the compiler's help.
+const TO_CHECK_MACOS: &[Need] = &[Need {
+    debian: "clang",
+    fedora: "clang",
+    arch: "clang",
+    suse: "clang",
+    is_present: || shell::find_program("clang").is_some(),
+}];
+
 pub(crate) fn ensure_to_link() -> Result<()> {
     ensure(TO_LINK)
 }
@@ -97,6 +107,10 @@ pub(crate) fn ensure_to_make_environments() -> Result<()> {
     } else {
         Ok(())
     }
+}
+
+pub(crate) fn ensure_to_check_macos() -> Result<()> {
+    ensure(TO_CHECK_MACOS)
 }
 
 /// Installs what is absent where that is ours to do (root on Debian and its kin), else says what
