@@ -14,7 +14,7 @@ pub enum SpecialTokens {
     Only(Vec<u32>),
 }
 
-/// What becomes of the space that SentencePiece puts before the first word of a text.
+/// What becomes of the space that `SentencePiece` puts before the first word of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FirstSpace {
     /// The ids are a text of their own.

@@ -57,7 +57,7 @@ impl Variant {
 
 impl ChatTemplate {
     /// Looks for `chat_template.jinja`, then `chat_template.json`, then the `chat_template` of
-    /// tokenizer_config.json, and compiles it. `None`: the model has no template.
+    /// `tokenizer_config.json`, and compiles it. `None`: the model has no template.
     pub(crate) fn load(
         model_dir: &Path,
         model: &str,

@@ -18,7 +18,7 @@ pub struct Tokenizer {
     bytes: Vec<u8>,
     ends: Vec<u32>,
     special: HashSet<u32>,
-    /// Spaces the decoder takes from the start of a text (SentencePiece puts one there).
+    /// Spaces the decoder takes from the start of a text (`SentencePiece` puts one there).
     leading_spaces: usize,
     bos: Option<Special>,
     eos_token: Option<String>,
@@ -183,7 +183,7 @@ impl Tokenizer {
         self.inner.token_to_id(text)
     }
 
-    /// Tokens that end a generation: those of generation_config.json, config.json and the
+    /// Tokens that end a generation: those of `generation_config.json`, config.json and the
     /// tokenizer's own, sorted.
     pub fn eos_token_ids(&self) -> &[u32] {
         &self.eos_token_ids

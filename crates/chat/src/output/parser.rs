@@ -125,7 +125,7 @@ impl OutputParser {
                 block.body.push_str(&held);
                 match block.format.parse_body(&block.body) {
                     Parsed::Calls { calls, rest_len } => {
-                        self.emit_calls(&block, calls, rest_len, 0)
+                        self.emit_calls(&block, calls, rest_len, 0);
                     }
                     Parsed::InsideString | Parsed::Text => self.give_back(&block, ""),
                 }

@@ -12,6 +12,7 @@ use serde_json::ser::Formatter;
 use super::python;
 
 /// `value|tojson(ensure_ascii=False, indent=None, separators=None, sort_keys=False)`.
+#[expect(clippy::needless_pass_by_value, reason = "the signature of a filter")]
 pub(super) fn tojson(value: &Value, indent: Option<Value>, args: Kwargs) -> Result<Value, Error> {
     let indent = indent.or(args.get::<Option<Value>>("indent")?);
     let indent = match indent {

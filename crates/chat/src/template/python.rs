@@ -2,18 +2,16 @@
 
 use std::fmt::Write as _;
 
-use minijinja::value::{Value, ValueKind};
+use minijinja::value::{Tuple, Value, ValueKind};
 
 /// Python's `str(value)`; an undefined value is empty, as in Jinja.
 pub(super) fn str(value: &Value) -> String {
-    match value.as_str() {
-        Some(text) => text.to_owned(),
-        None => {
-            let mut out = String::new();
-            write_repr(value, &mut out);
-            out
-        }
+    if let Some(text) = value.as_str() {
+        return text.to_owned();
     }
+    let mut out = String::new();
+    write_repr(value, &mut out);
+    out
 }
 
 /// A float as Python writes it: always with a point or an exponent, the exponent signed and with
@@ -51,9 +49,11 @@ fn write_repr(value: &Value, out: &mut String) {
         ValueKind::Number if !value.is_integer() => {
             out.push_str(&f64::try_from(value.clone()).map_or_else(|_| value.to_string(), float));
         }
-        ValueKind::Seq | ValueKind::Iterable => {
-            write_items(value, "[", "]", out, |item, out| write_repr(item, out));
+        ValueKind::Seq if value.downcast_object_ref::<Tuple>().is_some() => {
+            let close = if value.len() == Some(1) { ",)" } else { ")" };
+            write_items(value, "(", close, out, write_repr);
         }
+        ValueKind::Seq | ValueKind::Iterable => write_items(value, "[", "]", out, write_repr),
         ValueKind::Map => write_items(value, "{", "}", out, |key, out| {
             write_repr(key, out);
             out.push_str(": ");

@@ -6,6 +6,10 @@ use serde_json::{Value, json};
 
 /// What a template expects where templates differ. Found by rendering a probe, not by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an independent variation"
+)]
 pub(super) struct Shape {
     /// Content is always a list of parts.
     typed_content: bool,

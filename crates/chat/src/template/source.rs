@@ -16,7 +16,7 @@ pub(super) struct Sources {
 }
 
 /// The first of `chat_template.jinja` (with `additional_chat_templates/tool_use.jinja`),
-/// `chat_template.json` and tokenizer_config.json that has a template.
+/// `chat_template.json` and `tokenizer_config.json` that has a template.
 pub(super) fn find(
     model_dir: &Path,
     model: &str,

@@ -1,7 +1,7 @@
 //! How a tokenizer's decoder turns the spelling of a token in the vocabulary into bytes.
 //!
 //! Two families exist in practice: byte-level BPE, where each character of the spelling is one
-//! byte, and SentencePiece, where `▁` is a space and `<0xNN>` one byte.
+//! byte, and `SentencePiece`, where `▁` is a space and `<0xNN>` one byte.
 
 use std::{collections::HashMap, sync::LazyLock};
 

@@ -10,14 +10,14 @@ use serde_json::Value;
 pub(crate) struct Facts {
     pub(crate) bos_token: Option<String>,
     pub(crate) eos_token: Option<String>,
-    /// Of generation_config.json and config.json, in no order.
+    /// Of `generation_config.json` and config.json, in no order.
     pub(crate) eos_token_ids: Vec<u32>,
     pub(crate) add_bos_token: Option<bool>,
     /// Texts of all tokens these files call special.
     pub(crate) special: Vec<String>,
     /// Texts of the tokens with a role, by the role's name in templates.
     named: Vec<(&'static str, String)>,
-    /// tokenizer_config.json, which may hold a chat template.
+    /// `tokenizer_config.json`, which may hold a chat template.
     pub(crate) tokenizer_config: Value,
 }
 

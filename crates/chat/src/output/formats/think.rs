@@ -1,4 +1,4 @@
-//! `<think>…</think>`: reasoning of Qwen3, DeepSeek R1, SmolLM3 and many others.
+//! `<think>…</think>`: reasoning of Qwen3, `DeepSeek` R1, `SmolLM3` and many others.
 
 use super::{Close, Format, Kind, Parsed};
 
