@@ -25,6 +25,6 @@ impl Closing {
         {
             return;
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }

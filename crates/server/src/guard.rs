@@ -8,6 +8,7 @@ use axum::{
         HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri,
         header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN, RETRY_AFTER},
         request::Parts,
+        uri::Authority,
     },
     middleware::Next,
     response::Response,
@@ -142,7 +143,7 @@ fn host_of<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Option<&'a str> {
     match headers.get(HOST) {
         // A header that is no text is no name of ours.
         Some(host) => Some(host.to_str().unwrap_or("")),
-        None => uri.authority().map(|authority| authority.as_str()),
+        None => uri.authority().map(Authority::as_str),
     }
 }
 

@@ -143,16 +143,16 @@ pub async fn serve(
     grace: Duration,
 ) -> io::Result<()> {
     let (close, closing) = Closing::pair();
-    let (begin, begun) = oneshot::channel();
+    let (announce, announced) = oneshot::channel();
     let tcp = listener.tcp.tap_io(send_at_once);
     let server =
         axum::serve(tcp, router.layer(Extension(closing))).with_graceful_shutdown(async move {
             shutdown.await;
             // Nobody listens only if `serve` itself was dropped.
-            let _ = begin.send(());
+            let _ = announce.send(());
         });
     let deadline = async move {
-        if begun.await.is_err() {
+        if announced.await.is_err() {
             std::future::pending::<()>().await;
         }
         sleep(grace).await;

@@ -163,6 +163,10 @@ pub(super) fn check_continuation(
 
 /// Builds `chat.completion.chunk` frames or one `chat.completion`.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one of the client's own switches"
+)]
 pub struct Encoder {
     context: Context,
     wants_stream: bool,
@@ -220,10 +224,10 @@ impl Encoder {
                 let logprobs = self
                     .wants_logprobs
                     .then(|| json!({"content": entries, "refusal": null}));
-                vec![self.chunk(index, json!({"content": text}), logprobs, None)]
+                vec![self.chunk(index, &json!({"content": text}), logprobs.as_ref(), None)]
             }
             Piece::Reasoning(text) => {
-                vec![self.chunk(index, json!({"reasoning_content": text}), None, None)]
+                vec![self.chunk(index, &json!({"reasoning_content": text}), None, None)]
             }
             Piece::Call(call) => {
                 let mut indexed = json!({"index": choice.calls - 1});
@@ -231,7 +235,7 @@ impl Encoder {
                     indexed.extend(call);
                 }
                 let call = indexed;
-                vec![self.chunk(index, json!({"tool_calls": [call]}), None, None)]
+                vec![self.chunk(index, &json!({"tool_calls": [call]}), None, None)]
             }
         }
     }
@@ -261,7 +265,7 @@ impl Encoder {
         };
         choice.finish_reason = Some(reason);
         if self.wants_stream {
-            vec![self.chunk(index, json!({}), None, Some(reason))]
+            vec![self.chunk(index, &json!({}), None, Some(reason))]
         } else {
             Vec::new()
         }
@@ -270,11 +274,11 @@ impl Encoder {
     fn chunk(
         &self,
         index: u32,
-        delta: Value,
-        logprobs: Option<Value>,
+        delta: &Value,
+        logprobs: Option<&Value>,
         finish_reason: Option<&str>,
     ) -> Frame {
-        self.envelope(json!([{
+        self.envelope(&json!([{
             "index": index,
             "delta": delta,
             "logprobs": logprobs,
@@ -282,7 +286,7 @@ impl Encoder {
         }]))
     }
 
-    fn envelope(&self, choices: Value) -> Frame {
+    fn envelope(&self, choices: &Value) -> Frame {
         let mut chunk = json!({
             "id": self.id(),
             "object": "chat.completion.chunk",
@@ -314,7 +318,7 @@ impl StreamEncoder for Encoder {
                 }
                 let delta = json!({"role": "assistant", "content": ""});
                 (0..self.choices.len() as u32)
-                    .map(|index| self.chunk(index, delta.clone(), None, None))
+                    .map(|index| self.chunk(index, &delta, None, None))
                     .collect()
             }
             GenerationEvent::Prefill { .. } | GenerationEvent::PromptLogprobs { .. } => Vec::new(),
@@ -331,7 +335,7 @@ impl StreamEncoder for Encoder {
                 self.piece(choice, Piece::Reasoning(text))
             }
             GenerationEvent::ToolCall { choice, call, .. } => {
-                self.piece(choice, Piece::Call(tool_call(call)))
+                self.piece(choice, Piece::Call(tool_call(&call)))
             }
             GenerationEvent::Finished { choice, reason, .. } => self.finish(choice, reason),
             GenerationEvent::Completed { usage, .. } => {
@@ -339,7 +343,7 @@ impl StreamEncoder for Encoder {
                 let mut frames = Vec::new();
                 if self.wants_stream {
                     if self.wants_usage {
-                        frames.push(self.envelope(json!([])));
+                        frames.push(self.envelope(&json!([])));
                     }
                     frames.push(Frame::data("[DONE]"));
                 }
@@ -397,7 +401,7 @@ impl Choice {
     }
 }
 
-fn tool_call(call: ToolCall) -> Value {
+fn tool_call(call: &ToolCall) -> Value {
     json!({
         "id": call.id,
         "type": "function",

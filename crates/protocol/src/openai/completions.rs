@@ -236,7 +236,7 @@ impl Encoder {
         }
         if self.wants_stream {
             let logprobs = self.top.map(|_| logprobs.into_value(wants_top));
-            return Some(self.chunk(index, text, logprobs, None));
+            return Some(self.chunk(index, text, logprobs.as_ref(), None));
         }
         choice.text.push_str(text);
         choice.logprobs.append(logprobs);
@@ -288,7 +288,7 @@ impl Encoder {
         }
         let mut frames = Vec::new();
         if self.wants_usage {
-            frames.push(self.envelope(json!([])));
+            frames.push(self.envelope(&json!([])));
         }
         frames.push(Frame::data("[DONE]"));
         frames
@@ -298,10 +298,10 @@ impl Encoder {
         &self,
         index: usize,
         text: &str,
-        logprobs: Option<Value>,
+        logprobs: Option<&Value>,
         finish_reason: Option<&str>,
     ) -> Frame {
-        self.envelope(json!([{
+        self.envelope(&json!([{
             "index": index,
             "text": text,
             "logprobs": logprobs,
@@ -309,7 +309,7 @@ impl Encoder {
         }]))
     }
 
-    fn envelope(&self, choices: Value) -> Frame {
+    fn envelope(&self, choices: &Value) -> Frame {
         let mut chunk = self.head(choices);
         if self.wants_usage {
             chunk["usage"] = if self.open_prompts == 0 {
@@ -321,7 +321,7 @@ impl Encoder {
         Frame::data(chunk.to_string())
     }
 
-    fn head(&self, choices: Value) -> Value {
+    fn head(&self, choices: &Value) -> Value {
         json!({
             "id": format!("cmpl-{}", self.context.id),
             "object": "text_completion",
@@ -345,9 +345,9 @@ impl StreamEncoder for Encoder {
                     Some(Echo::No | Echo::OfTokens) | None => Vec::new(),
                 }
             }
-            GenerationEvent::Prefill { .. } => Vec::new(),
+            // A raw prompt's output is not parsed: there are no calls, and all of it is text.
+            GenerationEvent::Prefill { .. } | GenerationEvent::ToolCall { .. } => Vec::new(),
             GenerationEvent::PromptLogprobs { tokens } => self.echo(prompt, &tokens),
-            // A raw prompt's output is not parsed, so all of it is text.
             GenerationEvent::Text {
                 choice,
                 text,
@@ -358,7 +358,6 @@ impl StreamEncoder for Encoder {
                 text,
                 tokens,
             } => Vec::from_iter(self.piece(self.index(prompt, choice), &text, &tokens)),
-            GenerationEvent::ToolCall { .. } => Vec::new(),
             GenerationEvent::Finished { choice, reason, .. } => {
                 self.finish(self.index(prompt, choice), reason)
             }
@@ -384,7 +383,7 @@ impl StreamEncoder for Encoder {
                 })
             })
             .collect();
-        let mut body = self.head(choices.into());
+        let mut body = self.head(&choices.into());
         body["usage"] = usage::usage(&self.usage);
         body
     }

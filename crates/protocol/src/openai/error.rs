@@ -39,7 +39,7 @@ struct Description {
 }
 
 impl Description {
-    fn new(status: u16, message: impl ToString) -> Self {
+    fn new(status: u16, message: &impl ToString) -> Self {
         Self {
             status,
             kind: if status < 500 {
@@ -115,7 +115,7 @@ fn describe_inference(error: &InferenceError) -> Description {
             limit,
         } => Description::new(
             400,
-            format!(
+            &format!(
                 "this model's maximum context length is {limit} tokens, \
                  but the prompt has {prompt_tokens} tokens"
             ),

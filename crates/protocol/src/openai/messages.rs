@@ -140,11 +140,7 @@ fn read_part(part: &Value, path: &str) -> Result<Part, Error> {
     }
     let text_of = |field: &str| match part.get(field) {
         Some(Value::String(text)) => Ok(text.clone()),
-        _ => {
-            let param = format!("{path}.{field}");
-            let message = format!("{param} must be a string");
-            Err(Error::invalid(param, message))
-        }
+        _ => Err(not_text(format!("{path}.{field}"))),
     };
     match part.get("type").and_then(Value::as_str) {
         Some("text" | "input_text" | "output_text") => Ok(Part::Text(text_of("text")?)),
@@ -164,12 +160,13 @@ fn read_part(part: &Value, path: &str) -> Result<Part, Error> {
             path,
             format!("content parts of type `{other}` are not known"),
         )),
-        None => {
-            let param = format!("{path}.type");
-            let message = format!("{param} must be a string");
-            Err(Error::invalid(param, message))
-        }
+        None => Err(not_text(format!("{path}.type"))),
     }
+}
+
+fn not_text(param: String) -> Error {
+    let message = format!("{param} must be a string");
+    Error::invalid(param, message)
 }
 
 fn read_call(call: &Value, path: &str) -> Result<ToolCall, Error> {

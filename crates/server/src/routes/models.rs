@@ -6,13 +6,14 @@ use axum::{
     extract::{Path, State},
     response::Response,
 };
+use macmlx_inference::Catalog;
 use macmlx_protocol::openai;
 
 use super::ask_catalog;
 use crate::{exchange::answer, router::App};
 
 pub(crate) async fn list(State(app): State<Arc<App>>) -> Response {
-    let cards = ask_catalog(&app.catalog, |catalog| catalog.list()).await;
+    let cards = ask_catalog(&app.catalog, Catalog::list).await;
     answer(cards.map(|cards| openai::models::list(&cards)))
 }
 

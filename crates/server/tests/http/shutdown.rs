@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::support::{chat, completed, finished, led, start_shared, started, text};
 
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 #[tokio::test]
 async fn an_answer_may_finish_within_the_grace() {

@@ -1,0 +1,116 @@
+//! Whatever a client gets wrong is an error that says what, never a panic.
+
+#![expect(clippy::panic, reason = "a test fails by panicking, its helpers too")]
+
+use std::{fs, path::Path};
+
+use macmlx_protocol::{
+    Context, Endpoint, Error,
+    openai::{chat_completions::ChatCompletions, completions::Completions},
+};
+use serde_json::{Value, json};
+
+/// Agents' requests have every field of smaller ones, many times over.
+const LARGE_BYTES: usize = 3000;
+
+/// What stands in for each value of a request, one at a time.
+fn wrong_values() -> Vec<Value> {
+    vec![
+        Value::Null,
+        json!(true),
+        json!(-1),
+        json!(0.5),
+        json!(1e308),
+        json!(u64::MAX),
+        json!(""),
+        json!("\u{0}\u{fffd}"),
+        json!([]),
+        json!([[[]]]),
+        json!([null, 1, "a", {}]),
+        json!({}),
+        json!({"type": "text", "role": 1, "function": null}),
+    ]
+}
+
+#[test]
+fn no_value_anywhere_is_fatal() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/protocol/openai");
+    let mut refused = 0;
+    for entry in fs::read_dir(root).unwrap() {
+        let text = fs::read_to_string(entry.unwrap().path().join("request.json")).unwrap();
+        if text.len() > LARGE_BYTES {
+            continue;
+        }
+        let request: Value = serde_json::from_str(&text).unwrap();
+        let is_chat = request["path"]
+            .as_str()
+            .unwrap()
+            .ends_with("/chat/completions");
+        for place in places(&request["body"]) {
+            for value in wrong_values() {
+                let mut body = request["body"].clone();
+                *body.pointer_mut(&place).unwrap() = value;
+                let result = if is_chat {
+                    translate::<ChatCompletions>(&body)
+                } else {
+                    translate::<Completions>(&body)
+                };
+                if let Err(error) = result {
+                    refused += 1;
+                    says_what(&error, &place);
+                }
+            }
+        }
+    }
+    assert!(refused > 1000, "{refused}");
+}
+
+/// JSON pointers of all values in the first three levels of messages and all options.
+fn places(body: &Value) -> Vec<String> {
+    let mut places = Vec::new();
+    collect(body, "", 0, &mut places);
+    places
+}
+
+fn collect(value: &Value, place: &str, depth: usize, places: &mut Vec<String>) {
+    if depth > 0 {
+        places.push(place.to_owned());
+    }
+    if depth == 5 {
+        return;
+    }
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let name = name.replace('~', "~0").replace('/', "~1");
+                collect(value, &format!("{place}/{name}"), depth + 1, places);
+            }
+        }
+        // The first items of a list stand for the others.
+        Value::Array(items) => {
+            for (index, value) in items.iter().take(4).enumerate() {
+                collect(value, &format!("{place}/{index}"), depth + 1, places);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn translate<E: Endpoint>(body: &Value) -> Result<(), Error> {
+    let context = Context {
+        id: String::new(),
+        created_unix: 0,
+        fingerprint: String::new(),
+    };
+    E::translate(E::parse(body.to_string().as_bytes())?, context).map(drop)
+}
+
+fn says_what(error: &Error, place: &str) {
+    match error {
+        Error::Invalid {
+            param: Some(param), ..
+        }
+        | Error::Unsupported { param, .. } => assert!(!param.is_empty(), "{place}: {error}"),
+        other => panic!("{place}: {other:?}"),
+    }
+}
