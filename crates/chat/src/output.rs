@@ -1,6 +1,8 @@
 //! Generated text taken apart into visible text, reasoning and tool calls.
 
+mod blocks;
 pub(crate) mod formats;
+mod lead;
 mod parser;
 
 pub use parser::OutputParser;

@@ -6,7 +6,7 @@ mod python;
 mod shape;
 mod source;
 
-use std::{collections::HashSet, path::Path};
+use std::{collections::HashSet, fmt, path::Path};
 
 use macmlx_inference::{
     ChatPrompt, InferenceError, Message, ReasoningOptions, Role, ToolChoice, ToolDefinition,
@@ -30,13 +30,22 @@ const THINKING_SWITCHES: [&str; 2] = ["enable_thinking", "thinking"];
 const END_OF_MESSAGE: &str = "\u{1}END-OF-MESSAGE\u{1}";
 
 /// The compiled chat templates of a model: `default` and perhaps one for conversations with tools.
-#[derive(Debug)]
 pub struct ChatTemplate {
     environment: Environment<'static>,
     default: Variant,
     tool_use: Option<Variant>,
     /// `bos_token` and the like, where the tokenizer has them.
     special_tokens: Vec<(&'static str, String)>,
+}
+
+impl fmt::Debug for ChatTemplate {
+    /// Without the environment's functions and filters.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChatTemplate")
+            .field("default", &self.default)
+            .field("tool_use", &self.tool_use)
+            .finish_non_exhaustive()
+    }
 }
 
 /// One template and what is known of it.

@@ -3,7 +3,7 @@
 mod decoding;
 mod facts;
 
-use std::{collections::HashSet, path::Path};
+use std::{collections::HashSet, fmt, path::Path};
 
 use macmlx_inference::InferenceError;
 
@@ -11,7 +11,6 @@ use decoding::Decoding;
 pub(crate) use facts::{Facts, read_json, read_text};
 
 /// `tokenizer.json` with what the files beside it say about special tokens.
-#[derive(Debug)]
 pub struct Tokenizer {
     inner: tokenizers::Tokenizer,
     /// Bytes of all tokens, one after the other; token `i` is `ends[i - 1]..ends[i]`.
@@ -24,6 +23,17 @@ pub struct Tokenizer {
     eos_token: Option<String>,
     eos_token_ids: Vec<u32>,
     add_bos_token: Option<bool>,
+}
+
+impl fmt::Debug for Tokenizer {
+    /// Without the vocabulary.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tokenizer")
+            .field("vocab_size", &self.vocab_size())
+            .field("bos", &self.bos)
+            .field("eos_token_ids", &self.eos_token_ids)
+            .finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug)]

@@ -7,7 +7,9 @@
 
 use super::{
     Piece, Span,
-    formats::{Close, Format, Kind, Parsed},
+    blocks::{CallBlock, ReasoningBlock},
+    formats::{Call, Close, Format, Kind, Parsed},
+    lead::{Lead, Verdict},
 };
 use crate::needles::Scanner;
 
@@ -16,7 +18,8 @@ use crate::needles::Scanner;
 pub struct OutputParser {
     formats: Vec<&'static dyn Format>,
     state: State,
-    lead: Lead,
+    /// `None` once the text since the output or the last block began is known to be text.
+    lead: Option<Lead>,
     spans: Vec<Span>,
 }
 
@@ -28,73 +31,22 @@ enum State {
     Call(CallBlock),
 }
 
-#[derive(Debug)]
-struct ReasoningBlock {
-    /// The closing marker first, if there is one, then the opening ones.
-    markers: Vec<&'static str>,
-    scanner: Scanner,
-    has_close: bool,
-    /// White space that is output only if more reasoning follows.
-    spaces: String,
-    started: bool,
-}
-
-#[derive(Debug)]
-struct CallBlock {
-    format: &'static dyn Format,
-    markers: Vec<&'static str>,
-    scanner: Scanner,
-    has_close: bool,
-    /// The marker that began the block, empty when the body has none.
-    open: &'static str,
-    body: String,
-}
-
-/// What is known of the text since the output or the last block began.
-#[derive(Debug)]
-enum Lead {
-    /// It is text.
-    Over,
-    /// White space so far, or what could become a call without an opening marker.
-    Open {
-        text: String,
-        /// `text` without white space.
-        dense: String,
-        /// White space alone is the model's text, not a separator after a block.
-        keep_space: bool,
-        /// A call without an opening marker may begin here.
-        may_call: bool,
-    },
-}
-
-impl Lead {
-    fn open(keep_space: bool, may_call: bool) -> Self {
-        Self::Open {
-            text: String::new(),
-            dense: String::new(),
-            keep_space,
-            may_call,
-        }
-    }
-}
-
 impl OutputParser {
     /// `starts_in_reasoning`: the prompt ends inside a reasoning block, of the first such format.
     pub fn new(formats: &[&'static dyn Format], starts_in_reasoning: bool) -> Self {
         let mut parser = Self {
             formats: formats.to_vec(),
             state: State::Text(Scanner::new([])),
-            lead: if formats.is_empty() {
-                Lead::Over
-            } else {
-                Lead::open(true, true)
-            },
+            lead: None,
             spans: Vec::new(),
         };
         parser.state = match parser.reasoning_format() {
             Some(format) if starts_in_reasoning => State::Reasoning(ReasoningBlock::new(format)),
             _ => parser.text_state(),
         };
+        if !formats.is_empty() {
+            parser.lead = Some(Lead::new(true, parser.bare_starts()));
+        }
         parser
     }
 
@@ -115,23 +67,20 @@ impl OutputParser {
         }
         match std::mem::replace(&mut self.state, State::Text(Scanner::new([]))) {
             State::Text(_) => {}
-            State::Reasoning(mut block) => {
-                let held = block.scanner.flush();
-                let text = std::mem::take(&mut block.spaces) + &held;
-                self.emit(Piece::Reasoning(text.clone()), text.len());
+            State::Reasoning(block) => {
+                let text = block.finish();
+                let raw_len = text.len();
+                self.emit(Piece::Reasoning(text), raw_len);
             }
             State::Call(mut block) => {
-                let held = block.scanner.flush();
-                block.body.push_str(&held);
-                match block.format.parse_body(&block.body) {
-                    Parsed::Calls { calls, rest_len } => {
-                        self.emit_calls(&block, calls, rest_len, 0);
-                    }
-                    Parsed::InsideString | Parsed::Text => self.give_back(&block, ""),
-                }
+                block.finish();
+                let parsed = block.format.parse_body(&block.body);
+                self.end_call(&block, parsed, "");
             }
         }
-        self.end_lead();
+        if let Some(lead) = self.lead.take() {
+            self.emit_lead(&lead);
+        }
         std::mem::take(&mut self.spans)
     }
 
@@ -161,6 +110,14 @@ impl OutputParser {
             .flat_map(|format| format.open().iter().map(|marker| (*format, *marker)))
     }
 
+    fn bare_starts(&self) -> Vec<&'static str> {
+        self.formats
+            .iter()
+            .flat_map(|format| format.open_at_start())
+            .copied()
+            .collect()
+    }
+
     fn text_state(&self) -> State {
         State::Text(Scanner::new(self.openings().map(|(_, marker)| marker)))
     }
@@ -184,7 +141,6 @@ impl OutputParser {
         let opening = found
             .as_ref()
             .and_then(|found| self.openings().nth(found.needle));
-        let rest = found.map_or("", |found| found.rest);
         if let Some(mut call) = self.take_text(&free) {
             // What the scanner saw as a marker, or the start of one, is part of the call's body.
             if let Some((_, marker)) = opening {
@@ -194,90 +150,49 @@ impl OutputParser {
             }
             self.begin_bare_call(&call);
         } else if let Some((format, marker)) = opening {
-            self.end_lead_before_block();
+            if let Some(lead) = self.lead.take() {
+                self.emit_lead(&lead.before_block());
+            }
             self.begin_block(format, marker);
         }
-        rest
+        found.map_or("", |found| found.rest)
     }
 
     fn feed_reasoning<'a>(&mut self, text: &'a str) -> &'a str {
         let State::Reasoning(block) = &mut self.state else {
             return text;
         };
-        let mut free = String::new();
-        let found = block.scanner.scan(text, &mut free);
-        let mut raw_len = free.len();
-        let mut visible = free.as_str();
-        if !block.started {
-            visible = visible.trim_start();
-        }
-        let mut piece = String::new();
-        if !visible.is_empty() {
-            block.started = true;
-            let body = visible.trim_end();
-            if !body.is_empty() {
-                piece = std::mem::take(&mut block.spaces);
-                raw_len += piece.len();
-                piece.push_str(body);
-            }
-            block.spaces.push_str(&visible[body.len()..]);
-            raw_len -= visible.len() - body.len();
-        }
-        let Some(found) = found else {
-            self.emit(Piece::Reasoning(piece), raw_len);
-            return "";
-        };
-        let marker = block.markers[found.needle];
-        if found.needle == 0 && block.has_close {
-            raw_len += block.spaces.len() + marker.len();
-            self.emit(Piece::Reasoning(piece), raw_len);
+        let reasoned = block.feed(text);
+        self.emit(Piece::Reasoning(reasoned.text), reasoned.raw_len);
+        if reasoned.is_closed {
             self.state = self.text_state();
-            self.lead = Lead::open(false, true);
-        } else if block.started {
-            // The model writes about the marker.
-            let spaces = std::mem::take(&mut block.spaces);
-            piece.push_str(&spaces);
-            piece.push_str(marker);
-            raw_len += spaces.len() + marker.len();
-            self.emit(Piece::Reasoning(piece), raw_len);
-        } else {
-            // The prompt has opened the block and the model does it again.
-            self.emit(Piece::Reasoning(piece), raw_len + marker.len());
+            self.lead = Some(Lead::new(false, self.bare_starts()));
         }
-        found.rest
+        reasoned.rest
     }
 
     fn feed_call<'a>(&mut self, text: &'a str) -> &'a str {
         let State::Call(block) = &mut self.state else {
             return text;
         };
-        let Some(found) = block.scanner.scan(text, &mut block.body) else {
+        let Some((marker, rest)) = block.feed(text) else {
             return "";
         };
-        let marker = block.markers[found.needle];
-        let closes = found.needle == 0 && block.has_close;
         let parsed = block.format.parse_body(&block.body);
         if parsed == Parsed::InsideString {
-            block.body.push_str(marker);
-            return found.rest;
+            block.body.push_str(marker.text);
+            return rest;
         }
         let next = self.text_state();
-        let State::Call(block) = std::mem::replace(&mut self.state, next) else {
-            return found.rest;
-        };
-        match parsed {
-            Parsed::Calls { calls, rest_len } => {
-                let marker_len = if closes { marker.len() } else { 0 };
-                self.emit_calls(&block, calls, rest_len, marker_len);
-            }
-            Parsed::InsideString | Parsed::Text => {
-                self.give_back(&block, if closes { marker } else { "" });
+        if let State::Call(block) = std::mem::replace(&mut self.state, next) {
+            if marker.closes {
+                self.end_call(&block, parsed, marker.text);
+            } else {
+                self.end_call(&block, parsed, "");
+                self.begin_block(block.format, marker.text);
             }
         }
-        if !closes {
-            self.begin_block(block.format, marker);
-        }
-        found.rest
+        rest
     }
 
     fn begin_block(&mut self, format: &'static dyn Format, marker: &'static str) {
@@ -305,96 +220,56 @@ impl OutputParser {
 
     /// Visible text. Returns all of it since the output began when that begins a call without an
     /// opening marker.
-    fn take_text(&mut self, new: &str) -> Option<String> {
-        let Lead::Open {
-            text,
-            dense,
-            may_call,
-            ..
-        } = &mut self.lead
-        else {
-            self.emit(Piece::Text(new.into()), new.len());
+    fn take_text(&mut self, text: &str) -> Option<String> {
+        let Some(lead) = &mut self.lead else {
+            self.emit(Piece::Text(text.into()), text.len());
             return None;
         };
-        text.push_str(new);
-        dense.extend(new.chars().filter(|c| !c.is_whitespace()));
-        if dense.is_empty() {
+        let verdict = lead.push(text);
+        if verdict == Verdict::Open {
             return None;
         }
-        if *may_call {
-            let mut starts = self
-                .formats
-                .iter()
-                .flat_map(|format| format.open_at_start());
-            if starts.clone().any(|start| dense.starts_with(start)) {
-                let text = std::mem::take(text);
-                self.lead = Lead::Over;
-                return Some(text);
-            }
-            if starts.any(|start| start.starts_with(dense.as_str())) {
-                return None;
-            }
+        let lead = self.lead.take()?;
+        if verdict == Verdict::Call {
+            return Some(lead.raw().into());
         }
-        self.end_lead();
+        self.emit_lead(&lead);
         None
     }
 
-    /// Gives out the text the output or a block's sequel began with.
-    fn end_lead(&mut self) {
-        if let Lead::Open {
-            text, keep_space, ..
-        } = std::mem::replace(&mut self.lead, Lead::Over)
-        {
-            let visible = if keep_space {
-                text.as_str()
-            } else {
-                text.trim_start()
-            };
-            self.emit(Piece::Text(visible.into()), text.len());
+    fn emit_lead(&mut self, lead: &Lead) {
+        self.emit(Piece::Text(lead.visible().into()), lead.raw().len());
+    }
+
+    /// Gives out the calls of a block, or its text when there are none. `close` is the marker that
+    /// ended it.
+    fn end_call(&mut self, block: &CallBlock, parsed: Parsed, close: &str) {
+        match parsed {
+            Parsed::Calls { calls, rest_len } => {
+                let raw_len = block.open.len() + block.body.len() + close.len() - rest_len;
+                self.emit_calls(calls, raw_len);
+                let body = block.body.trim_end();
+                let rest = &body[body.len() - rest_len..];
+                self.emit(Piece::Text(rest.into()), rest_len);
+                self.lead = Some(Lead::new(false, Vec::new()));
+            }
+            Parsed::InsideString | Parsed::Text => {
+                let text = [block.open, block.body.as_str(), close].concat();
+                let raw_len = text.len();
+                self.emit(Piece::Text(text), raw_len);
+                self.lead = None;
+            }
         }
     }
 
-    /// The same before a block: white space alone is not output.
-    fn end_lead_before_block(&mut self) {
-        if let Lead::Open {
-            keep_space, dense, ..
-        } = &mut self.lead
-            && dense.is_empty()
-        {
-            *keep_space = false;
-        }
-        self.end_lead();
-    }
-
-    fn emit_calls(
-        &mut self,
-        block: &CallBlock,
-        calls: Vec<super::formats::Call>,
-        rest_len: usize,
-        marker_len: usize,
-    ) {
-        // The first call stands for all the text of the block.
-        let mut raw_len = block.open.len() + block.body.len() + marker_len - rest_len;
-        for call in calls {
+    /// The first call stands for all the text of the block.
+    fn emit_calls(&mut self, calls: Vec<Call>, mut raw_len: usize) {
+        for Call { name, arguments } in calls {
             self.spans.push(Span {
-                piece: Piece::ToolCall {
-                    name: call.name,
-                    arguments: call.arguments,
-                },
+                piece: Piece::ToolCall { name, arguments },
                 raw_len: std::mem::take(&mut raw_len),
             });
         }
-        let body = block.body.trim_end();
-        let rest = &body[body.len() - rest_len..];
-        self.emit(Piece::Text(rest.into()), rest_len);
-        self.lead = Lead::open(false, false);
-    }
-
-    fn give_back(&mut self, block: &CallBlock, marker: &str) {
-        let text = [block.open, block.body.as_str(), marker].concat();
-        let raw_len = text.len();
-        self.emit(Piece::Text(text), raw_len);
-        self.lead = Lead::Over;
     }
 
     /// Appends a piece, joined to the one before where that is of the same kind.
@@ -402,62 +277,17 @@ impl OutputParser {
         if raw_len == 0 {
             return;
         }
-        match (self.spans.last_mut(), piece) {
-            (
-                Some(Span {
-                    piece: Piece::Text(text),
-                    raw_len: len,
-                }),
-                Piece::Text(more),
-            )
-            | (
-                Some(Span {
-                    piece: Piece::Reasoning(text),
-                    raw_len: len,
-                }),
-                Piece::Reasoning(more),
-            ) => {
-                text.push_str(&more);
-                *len += raw_len;
+        if let Some(last) = self.spans.last_mut() {
+            match (&mut last.piece, &piece) {
+                (Piece::Text(text), Piece::Text(more))
+                | (Piece::Reasoning(text), Piece::Reasoning(more)) => {
+                    text.push_str(more);
+                    last.raw_len += raw_len;
+                    return;
+                }
+                _ => {}
             }
-            (_, piece) => self.spans.push(Span { piece, raw_len }),
         }
-    }
-}
-
-/// The markers that end or interrupt a block, the closing one first, and whether there is one.
-fn block_markers(format: &dyn Format) -> (Vec<&'static str>, bool) {
-    let close = match format.close() {
-        Close::Marker(marker) => Some(marker),
-        Close::End => None,
-    };
-    let markers = close.into_iter().chain(format.open().iter().copied());
-    (markers.collect(), close.is_some())
-}
-
-impl ReasoningBlock {
-    fn new(format: &dyn Format) -> Self {
-        let (markers, has_close) = block_markers(format);
-        Self {
-            scanner: Scanner::new(markers.iter().copied()),
-            markers,
-            has_close,
-            spaces: String::new(),
-            started: false,
-        }
-    }
-}
-
-impl CallBlock {
-    fn new(format: &'static dyn Format, open: &'static str) -> Self {
-        let (markers, has_close) = block_markers(format);
-        Self {
-            format,
-            scanner: Scanner::new(markers.iter().copied()),
-            markers,
-            has_close,
-            open,
-            body: String::new(),
-        }
+        self.spans.push(Span { piece, raw_len });
     }
 }

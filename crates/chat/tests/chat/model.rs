@@ -4,7 +4,8 @@ use std::fs;
 
 use macmlx_chat::{ChatModel, Tokenizer};
 use macmlx_inference::{
-    ChatPrompt, InferenceError, Message, Prompt, ReasoningOptions, Role, ToolChoice, ToolDefinition,
+    ChatPrompt, InferenceError, Message, Prompt, ReasoningOptions, Role, StopConditions,
+    ToolChoice, ToolDefinition,
 };
 use serde_json::json;
 
@@ -53,6 +54,58 @@ fn unsupported(model: &ChatModel, chat: &ChatPrompt, enabled: Option<bool>) -> O
         Err(InferenceError::Unsupported { param, .. }) => Some(param),
         Err(error) => panic!("{error}"),
     }
+}
+
+#[test]
+fn a_model_is_shared_between_threads() {
+    fn shared<T: Send + Sync>(_: &T) {}
+    fn moved<T: Send>(_: &T) {}
+    let model = model(Some(HERMES));
+    shared(&model);
+    let prompt = Prompt::Text("hi".into());
+    let rendered = model.prompt(&prompt, &ReasoningOptions::default()).unwrap();
+    moved(&model.output(&rendered, &StopConditions::default()));
+}
+
+#[test]
+fn the_template_for_tools_is_used_only_with_tools() {
+    let folder = tokenizers::byte_level();
+    let config = json!({"chat_template": [
+        {"name": "default", "template": "D{% for m in messages %}{{ m.content }}{% endfor %}"},
+        {"name": "tool_use", "template": format!("T{HERMES}")},
+    ]});
+    tokenizers::write(folder.path(), "tokenizer_config.json", &config);
+    let model = ChatModel::load(folder.path(), "org/model").unwrap();
+    let text = |chat: ChatPrompt| {
+        model
+            .render(&chat, &ReasoningOptions::default())
+            .unwrap()
+            .text
+    };
+    assert_eq!(text(chat("go")), "Dgo");
+    assert!(text(with_tools(ToolChoice::Auto)).starts_with("Tgo<tool_call>"));
+    assert_eq!(text(with_tools(ToolChoice::None)), "Dgo");
+}
+
+#[test]
+fn reasoning_effort_and_variables_reach_the_template() {
+    let model = model(Some(
+        "{{ reasoning_effort }}|{{ mine.a }}|{{ enable_thinking }}",
+    ));
+    let chat = ChatPrompt {
+        template_kwargs: json!({"mine": {"a": [1, null]}, "enable_thinking": true})
+            .as_object()
+            .cloned()
+            .unwrap(),
+        ..chat("go")
+    };
+    let reasoning = ReasoningOptions {
+        effort: Some("low".into()),
+        enabled: Some(false),
+        ..ReasoningOptions::default()
+    };
+    let rendered = model.render(&chat, &reasoning).unwrap();
+    assert_eq!(rendered.text, "low|[1, None]|True");
 }
 
 #[test]

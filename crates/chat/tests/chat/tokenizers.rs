@@ -58,7 +58,7 @@ pub(crate) fn byte_level() -> TempDir {
     }))
 }
 
-/// SentencePiece style as in Llama 2: `▁` for space, bytes as fallback, a space put before texts.
+/// `SentencePiece` style as in Llama 2: `▁` for space, bytes as fallback, a space put before texts.
 pub(crate) fn sentence_piece() -> TempDir {
     let mut vocab: Vec<String> = ["<unk>", "<s>", "</s>"].map(String::from).to_vec();
     vocab.extend((0..=255).map(|byte| format!("<0x{byte:02X}>")));

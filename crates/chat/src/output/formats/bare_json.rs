@@ -99,6 +99,8 @@ fn call_of(json: &str) -> Option<Call> {
         .or_else(|_| serde_json::from_str(json).map(|nested: Nested<'_>| nested.function))
         .ok()?;
     let arguments = match call.arguments.map(RawValue::get) {
+        // Other keys instead of arguments: some other object that has a name.
+        None if has_other_keys(json) => return None,
         None | Some("null") => "{}".into(),
         // Some models write the object as a string, as the OpenAI API does.
         Some(text) if text.starts_with('"') => {
@@ -112,5 +114,13 @@ fn call_of(json: &str) -> Option<Call> {
     (!call.name.is_empty()).then_some(Call {
         name: call.name,
         arguments,
+    })
+}
+
+fn has_other_keys(json: &str) -> bool {
+    serde_json::from_str::<serde_json::Map<String, Value>>(json).is_ok_and(|object| {
+        object
+            .keys()
+            .any(|key| !["name", "type", "id", "function"].contains(&key.as_str()))
     })
 }
