@@ -108,3 +108,58 @@ fn only_what_could_become_a_marker_is_held_back() {
     assert_eq!(push("m. </thi"), json!([{"reasoning": "m."}]));
     assert_eq!(push("s>"), json!([{"reasoning": " </this>"}]));
 }
+
+/// Texts put together from markers, parts of markers and parts of calls, in any order.
+#[test]
+fn any_text_gives_the_same_at_every_split_and_all_of_it_is_accounted_for() {
+    const PARTS: [&str; 18] = [
+        "<think>",
+        "</think>",
+        "<tool_call>",
+        "</tool_call>",
+        "[TOOL_CALLS]",
+        "<|python_tag|>",
+        "<thi",
+        "</tool",
+        "[TOOL",
+        r#"{"name": "f", "arguments": {"a": "é"}}"#,
+        r#"{"name""#,
+        r#": "f"}"#,
+        r#"[{"name": "f"}]"#,
+        "\"",
+        "```json",
+        "\n ",
+        "word",
+        "👋",
+    ];
+    let sets = [
+        json!([]),
+        json!(["think"]),
+        json!(["think", "hermes"]),
+        json!(["mistral"]),
+        json!(["think", "llama3_json"]),
+    ];
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut next = |bound: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % bound as u64) as usize
+    };
+    for round in 0..600 {
+        let text: String = (0..=next(7)).map(|_| PARTS[next(PARTS.len())]).collect();
+        let case = json!({
+            "name": text,
+            "formats": sets[round % sets.len()],
+            "starts_in_reasoning": next(3) == 0,
+        });
+        let whole = parse(&case, &[&text]);
+        for (at, _) in text.char_indices() {
+            let (head, tail) = text.split_at(at);
+            assert_eq!(parse(&case, &[head, tail]), whole, "{case} at {at}");
+        }
+        let chars: Vec<String> = text.chars().map(String::from).collect();
+        let singles: Vec<&str> = chars.iter().map(String::as_str).collect();
+        assert_eq!(parse(&case, &singles), whole, "{case}");
+    }
+}

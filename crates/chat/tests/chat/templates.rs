@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use macmlx_chat::ChatModel;
+use macmlx_chat::{ChatModel, Format};
 use macmlx_inference::{
     ChatPrompt, ContentPart, InferenceError, Message, ReasoningOptions, Role, ToolCall,
     ToolDefinition,
@@ -202,4 +202,19 @@ fn variables_cannot_replace_the_conversation() {
     assert!(
         matches!(error, InferenceError::InvalidRequest { param: Some(param), .. } if param == "chat_template_kwargs")
     );
+}
+
+#[test]
+fn formats_are_recognised_by_the_template() {
+    let formats = |name: &str| {
+        let model = model(&fixture(name), &json!({}));
+        let name = |format: Option<&'static dyn Format>| format.map(Format::name);
+        (name(model.reasoning_format()), name(model.tool_format()))
+    };
+    assert_eq!(formats("qwen3.jinja"), (Some("think"), Some("hermes")));
+    assert_eq!(formats("mistral_style.jinja"), (None, Some("mistral")));
+    assert_eq!(formats("llama3_style.jinja"), (None, Some("llama3_json")));
+    assert_eq!(formats("deepseek_style.jinja"), (Some("think"), None));
+    assert_eq!(formats("gemma_style.jinja"), (None, None));
+    assert_eq!(formats("smollm2.jinja"), (None, None));
 }
