@@ -2,7 +2,7 @@
 
 use macmlx_inference::{
     ChatPrompt, FinishReason, GenerateRequest, GenerationEvent, InferenceError, Logprobs, Prompt,
-    Role, TokenLogprob, ToolCall,
+    TokenLogprob, ToolCall,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -95,14 +95,8 @@ impl Endpoint for ChatCompletions {
         };
         let (reasoning, template_kwargs) = request.reasoning.into_options()?;
         let conversation = messages::conversation(&fields.messages)?;
-        let continue_final_message = fields
-            .continue_final_message
-            .unwrap_or(conversation.is_partial);
-        check_continuation(
-            continue_final_message,
-            fields.add_generation_prompt,
-            &conversation,
-        )?;
+        let continue_final_message = conversation
+            .is_continued(fields.continue_final_message, fields.add_generation_prompt)?;
         let request = GenerateRequest {
             model: fields.model,
             prompt: Prompt::Chat(ChatPrompt {
@@ -129,35 +123,6 @@ impl Endpoint for ChatCompletions {
 
     fn error_reply(error: &Error) -> Reply {
         error::reply(error)
-    }
-}
-
-/// An assistant's turn is either continued or answered; vLLM's two switches say which.
-pub(super) fn check_continuation(
-    continue_final_message: bool,
-    add_generation_prompt: Option<bool>,
-    conversation: &messages::Conversation,
-) -> Result<(), Error> {
-    let ends_with_assistant = conversation
-        .messages
-        .last()
-        .is_some_and(|message| message.role == Role::Assistant);
-    if continue_final_message && !ends_with_assistant {
-        return Err(Error::invalid(
-            "continue_final_message",
-            "continue_final_message: the last message is not an assistant's",
-        ));
-    }
-    match (continue_final_message, add_generation_prompt) {
-        (true, Some(true)) => Err(Error::invalid(
-            "add_generation_prompt",
-            "add_generation_prompt and continue_final_message exclude each other",
-        )),
-        (false, Some(false)) => Err(Error::unsupported(
-            "add_generation_prompt",
-            "an answer always begins a new turn, unless continue_final_message is true",
-        )),
-        _ => Ok(()),
     }
 }
 

@@ -51,6 +51,36 @@ pub(super) struct Conversation {
     pub(super) is_partial: bool,
 }
 
+impl Conversation {
+    /// An assistant's last turn is either continued or answered; vLLM's two switches say which.
+    pub(super) fn is_continued(
+        &self,
+        continue_final_message: Option<bool>,
+        add_generation_prompt: Option<bool>,
+    ) -> Result<bool, Error> {
+        let is_continued = continue_final_message.unwrap_or(self.is_partial);
+        let ends_with_assistant = self
+            .messages
+            .last()
+            .is_some_and(|message| message.role == Role::Assistant);
+        match (is_continued, add_generation_prompt) {
+            (true, _) if !ends_with_assistant => Err(Error::invalid(
+                "continue_final_message",
+                "continue_final_message: the last message is not an assistant's",
+            )),
+            (true, Some(true)) => Err(Error::invalid(
+                "add_generation_prompt",
+                "add_generation_prompt and continue_final_message exclude each other",
+            )),
+            (false, Some(false)) => Err(Error::unsupported(
+                "add_generation_prompt",
+                "an answer always begins a new turn, unless continue_final_message is true",
+            )),
+            _ => Ok(is_continued),
+        }
+    }
+}
+
 /// Reads `messages`.
 pub(super) fn conversation(turns: &[Value]) -> Result<Conversation, Error> {
     if turns.is_empty() {
@@ -326,6 +356,13 @@ mod tests {
             {"role": "user", "content": "a"},
             {"role": "assistant", "content": "b", "prefix": true},
         ]);
-        assert!(read(&turns).unwrap().is_partial);
+        let conversation = read(&turns).unwrap();
+        assert_eq!(conversation.is_continued(None, None), Ok(true));
+        assert_eq!(conversation.is_continued(Some(false), None), Ok(false));
+        assert_eq!(conversation.is_continued(None, Some(false)), Ok(true));
+        assert!(conversation.is_continued(None, Some(true)).is_err());
+        assert!(conversation.is_continued(Some(false), Some(false)).is_err());
+        let asked = read(&json!([{"role": "user", "content": "a"}])).unwrap();
+        assert!(asked.is_continued(Some(true), None).is_err());
     }
 }

@@ -4,7 +4,7 @@ use macmlx_inference::{ChatPrompt, TokenizeInput, TokenizeRequest};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{chat_completions::check_continuation, messages, reasoning, tools};
+use super::{messages, reasoning, tools};
 use crate::{Error, json};
 
 #[derive(Debug, Deserialize)]
@@ -43,14 +43,8 @@ pub fn request(body: &[u8]) -> Result<TokenizeRequest, Error> {
             let tools = json::fields::<tools::Fields>(&body)?.into_tools()?;
             let (_, template_kwargs) = json::fields::<reasoning::Fields>(&body)?.into_options()?;
             let conversation = messages::conversation(&turns)?;
-            let continue_final_message = fields
-                .continue_final_message
-                .unwrap_or(conversation.is_partial);
-            check_continuation(
-                continue_final_message,
-                fields.add_generation_prompt,
-                &conversation,
-            )?;
+            let continue_final_message = conversation
+                .is_continued(fields.continue_final_message, fields.add_generation_prompt)?;
             TokenizeInput::Chat(ChatPrompt {
                 messages: conversation.messages,
                 tools: tools.definitions,
