@@ -26,13 +26,16 @@ pub struct Settings {
     pub max_waiting_requests: u32,
     /// Prompt tokens computed between two decode steps.
     pub prefill_chunk_tokens: u32,
-    /// On CPUs: weights are held as float32 when they need no more than this; 0 never does.
+    /// On CPUs: quantized weights are held dequantized when they need no more than this; 0 never
+    /// does.
     #[serde(rename = "dequantizeBudgetGB")]
     pub dequantize_budget_gb: f64,
     /// Bits of the KV cache (4 or 8); none keeps it in the model's precision.
     pub kv_bits: Option<u8>,
     /// Values that share a scale in a quantized KV cache.
     pub kv_group_size: u32,
+    /// Tokens of a sequence after which its KV cache is quantized.
+    pub kv_quantization_start: u32,
     /// Upper bound for the weights and caches of loaded models; none leaves it to the engine.
     #[serde(rename = "maxResidentMemoryGB")]
     pub max_resident_memory_gb: Option<f64>,
@@ -48,12 +51,13 @@ impl Default for Settings {
             default_model: None,
             model_directory: None,
             hf_endpoint: "https://huggingface.co".into(),
-            max_batch_size: 16,
-            max_waiting_requests: 64,
+            max_batch_size: 32,
+            max_waiting_requests: 256,
             prefill_chunk_tokens: 512,
             dequantize_budget_gb: 4.0,
             kv_bits: None,
             kv_group_size: 64,
+            kv_quantization_start: 0,
             max_resident_memory_gb: None,
             log_retention_days: 7,
         }

@@ -1,1 +1,6 @@
-//! store
+//! What is on disk and how it gets there: local models, downloads from the hub, imports of GGUF.
+
+pub mod gguf;
+pub mod hub;
+pub mod models;
+mod safetensors;

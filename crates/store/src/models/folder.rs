@@ -1,0 +1,119 @@
+//! One model folder: complete and described, or incomplete with the reason.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use macmlx_inference::ModelCard;
+use serde_json::Value;
+
+use super::{config, weights};
+
+/// A folder that holds a model or was meant to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// `owner/repo`, or the folder's name.
+    pub id: String,
+    pub path: PathBuf,
+    pub state: State,
+}
+
+/// Whether a folder can be loaded.
+#[derive(Debug, Clone, PartialEq)]
+pub enum State {
+    Complete(ModelCard),
+    /// What is missing or wrong, in words for a person.
+    Incomplete {
+        reason: String,
+    },
+}
+
+impl Entry {
+    /// The card of a complete model.
+    pub fn card(&self) -> Option<&ModelCard> {
+        match &self.state {
+            State::Complete(card) => Some(card),
+            State::Incomplete { .. } => None,
+        }
+    }
+}
+
+/// Whether a folder is meant to be a model, complete or not, rather than a folder of models.
+pub(super) fn is_model(folder: &Path) -> bool {
+    folder.join("config.json").is_file()
+        || fs::read_dir(folder).is_ok_and(|mut entries| {
+            entries.any(|entry| {
+                entry.is_ok_and(|entry| {
+                    let name = entry.file_name();
+                    let name = Path::new(&name);
+                    name.extension()
+                        .is_some_and(|end| end == "safetensors" || end == "gguf")
+                })
+            })
+        })
+}
+
+/// Describes a folder.
+pub(super) fn describe(id: &str, folder: &Path) -> Entry {
+    let state = match card(id, folder) {
+        Ok(card) => State::Complete(card),
+        Err(reason) => State::Incomplete { reason },
+    };
+    Entry {
+        id: id.to_owned(),
+        path: folder.to_path_buf(),
+        state,
+    }
+}
+
+fn card(id: &str, folder: &Path) -> Result<ModelCard, String> {
+    let text =
+        fs::read_to_string(folder.join("config.json")).map_err(|_| without_config(folder))?;
+    let config: Value =
+        serde_json::from_str(&text).map_err(|error| format!("config.json is damaged: {error}"))?;
+    let facts = config::facts(&config)?;
+    let weights = weights::inspect(folder, &facts.group_sizes)?;
+    if !folder.join("tokenizer.json").is_file() {
+        return Err("tokenizer.json is missing".into());
+    }
+    let modified_unix = weights
+        .files
+        .iter()
+        .chain([&folder.join("config.json")])
+        .filter_map(|file| fs::metadata(file).ok()?.modified().ok())
+        .map(unix_seconds)
+        .max()
+        .unwrap_or_default();
+    Ok(ModelCard {
+        id: id.to_owned(),
+        path: folder.to_path_buf(),
+        model_type: facts.model_type,
+        context_length: facts.context_length,
+        size_bytes: weights.size_bytes,
+        quantization: facts.quantization.or(weights.dtype).or(facts.dtype),
+        parameters: Some(weights.parameters),
+        modified_unix,
+    })
+}
+
+fn without_config(folder: &Path) -> String {
+    let gguf = fs::read_dir(folder).ok().and_then(|entries| {
+        entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .find(|path| path.extension().is_some_and(|end| end == "gguf"))
+    });
+    match gguf {
+        Some(file) => format!(
+            "it is GGUF; turn it into an MLX model with `macmlx import {}`",
+            file.display()
+        ),
+        None => "config.json is missing".into(),
+    }
+}
+
+fn unix_seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH)
+        .map_or(0, |elapsed| elapsed.as_secs())
+}
