@@ -1,5 +1,7 @@
 //! Every fixture of `tests/parity` against what mlx-lm computed with it.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::{
     collections::HashMap,
     fs,

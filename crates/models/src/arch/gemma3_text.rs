@@ -220,7 +220,7 @@ impl Architecture for Gemma3Text {
         let output = Output::load(weights, norm, &embed_tokens, (hidden, vocab), None)?;
         let window = |layer| config.is_sliding(layer).then_some(config.sliding_window);
         let windows = (0..config.num_hidden_layers).map(window).collect();
-        let caches = CacheShape::new(windows, weights);
+        let caches = CacheShape::new(windows, config.head_dim, weights);
         let local_base = config.rope_local_base_freq.or(config.rope.sliding_theta());
         let local_base = local_base.unwrap_or(10_000.0);
         let local_rope = Rope::unscaled(config.head_dim, local_base, weights.compute)?;

@@ -1,4 +1,4 @@
-//! Llama and what shares its layout: Mistral, SmolLM.
+//! Llama and what shares its layout: Mistral and `SmolLM`.
 
 use mlx_rs::Array;
 use serde::Deserialize;
@@ -134,7 +134,7 @@ impl Architecture for Llama {
         let tied = config.tie_word_embeddings;
         let rope = config.rope.build(config.head_dim(), 10_000.0, weights.compute)?;
         let output = Output::load(weights, norm, &embed_tokens, (hidden, vocab), tied)?;
-        let caches = CacheShape::new(config.windows()?, weights);
+        let caches = CacheShape::new(config.windows()?, config.head_dim(), weights);
         Ok(Self { embed_tokens, layers, output, rope, caches })
     }
 }

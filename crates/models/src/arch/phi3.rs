@@ -126,9 +126,10 @@ impl Architecture for Phi3 {
             .collect::<Result<_>>()?;
         let norm = RmsNorm::load(&mut weights.at("model.norm"), hidden, config.rms_norm_eps)?;
         let tied = config.tie_word_embeddings;
-        let rope = config.rope.build(hidden / config.num_attention_heads, 10_000.0, weights.compute)?;
+        let head_dim = hidden / config.num_attention_heads;
+        let rope = config.rope.build(head_dim, 10_000.0, weights.compute)?;
         let output = Output::load(weights, norm, &embed_tokens, (hidden, vocab), tied)?;
-        let caches = CacheShape::new(vec![None; config.num_hidden_layers], weights);
+        let caches = CacheShape::new(vec![None; config.num_hidden_layers], head_dim, weights);
         Ok(Self { embed_tokens, layers, output, rope, caches })
     }
 }

@@ -138,7 +138,7 @@ impl Architecture for Qwen3 {
         let tied = config.tie_word_embeddings;
         let rope = config.rope.build(config.head_dim, 1_000_000.0, weights.compute)?;
         let output = Output::load(weights, norm, &embed_tokens, (hidden, vocab), tied)?;
-        let caches = CacheShape::new(vec![None; config.num_hidden_layers], weights);
+        let caches = CacheShape::new(vec![None; config.num_hidden_layers], config.head_dim, weights);
         Ok(Self { embed_tokens, layers, output, rope, caches })
     }
 }

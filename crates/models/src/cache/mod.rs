@@ -64,13 +64,15 @@ pub(crate) type LayerWindow = Option<usize>;
 pub(crate) struct CacheShape {
     /// By layer.
     pub(crate) windows: Vec<LayerWindow>,
+    pub(crate) head_dim: i32,
     pub(crate) compute: Compute,
 }
 
 impl CacheShape {
-    pub(crate) fn new(windows: Vec<LayerWindow>, weights: &Weights) -> Self {
+    pub(crate) fn new(windows: Vec<LayerWindow>, head_dim: i32, weights: &Weights) -> Self {
         Self {
             windows,
+            head_dim,
             compute: weights.compute,
         }
     }
@@ -80,7 +82,7 @@ impl CacheShape {
         let layer = |window: &LayerWindow| -> Result<Box<dyn LayerCache>> {
             Ok(match (window, options.quantization) {
                 (Some(window), _) => Box::new(RotatingCache::new(*window, self.compute)),
-                (None, Some(how)) => Box::new(QuantizedCache::new(how, self.compute)?),
+                (None, Some(how)) => Box::new(QuantizedCache::new(how, self)?),
                 (None, None) => Box::new(FullCache::new(self.compute)),
             })
         };
@@ -113,6 +115,7 @@ impl SequenceCache {
     }
 
     /// A second cache with the same tokens.
+    #[must_use]
     pub fn duplicate(&self) -> Self {
         Self {
             layers: self.layers.iter().map(|layer| layer.duplicate()).collect(),

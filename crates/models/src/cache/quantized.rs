@@ -5,7 +5,9 @@
 
 use mlx_rs::{Array, Dtype, error::Exception, ops};
 
-use super::{KvQuantization, LayerCache, buffer::Buffer, full::FullCache};
+use super::{
+    CacheShape, KvQuantization, LayerCache, attention::attend_many, buffer::Buffer, full::FullCache,
+};
 use crate::{ModelError, Result, compute::Compute};
 
 /// Keeps keys and values in few bits.
@@ -13,6 +15,7 @@ use crate::{ModelError, Result, compute::Compute};
 pub(super) struct QuantizedCache {
     settings: KvQuantization,
     store: Store,
+    compute: Compute,
 }
 
 #[derive(Debug, Clone)]
@@ -30,7 +33,7 @@ enum Store {
 struct Packed([Buffer; 3]);
 
 impl QuantizedCache {
-    pub(super) fn new(settings: KvQuantization, compute: Compute) -> Result<Self> {
+    pub(super) fn new(settings: KvQuantization, shape: &CacheShape) -> Result<Self> {
         if !matches!(settings.bits, 2 | 3 | 4 | 5 | 6 | 8) {
             let setting = format!("KV quantization to {} bits", settings.bits);
             return Err(ModelError::unsupported(
@@ -42,9 +45,20 @@ impl QuantizedCache {
             let setting = format!("KV quantization in groups of {}", settings.group_size);
             return Err(ModelError::unsupported(setting, "groups are 32, 64 or 128"));
         }
+        if shape.head_dim % settings.group_size != 0 {
+            return Err(ModelError::unsupported(
+                format!("KV quantization in groups of {}", settings.group_size),
+                format!(
+                    "the group must divide this model's head dimension, {}",
+                    shape.head_dim
+                ),
+            ));
+        }
+        let compute = shape.compute;
         Ok(Self {
             settings,
             store: Store::Full(FullCache::new(compute)),
+            compute,
         })
     }
 
@@ -77,15 +91,6 @@ impl Packed {
         let KvQuantization {
             bits, group_size, ..
         } = settings;
-        if rows.dim(3) % group_size != 0 {
-            return Err(ModelError::unsupported(
-                format!("KV quantization in groups of {group_size}"),
-                format!(
-                    "the group must divide this model's head dimension, {}",
-                    rows.dim(3)
-                ),
-            ));
-        }
         let (words, scales, biases) = ops::quantize(rows, group_size, bits)?;
         let [all_words, all_scales, all_biases] = &mut self.0;
         Ok([
@@ -118,6 +123,16 @@ impl LayerCache for QuantizedCache {
                 let keys = all_keys.append(start, &keys, settings)?;
                 let values = all_values.append(start, &values, settings)?;
                 *offset += queries.dim(2) as usize;
+                if self
+                    .compute
+                    .blas_rows
+                    .is_some_and(|rows| queries.dim(2) >= rows)
+                {
+                    let dense = |[words, scales, biases]: &[Array; 3]| {
+                        ops::dequantize(words, scales, biases, settings.group_size, settings.bits)
+                    };
+                    return attend_many(queries, &dense(&keys)?, &dense(&values)?, scale, None);
+                }
                 attend(queries, &keys, &values, scale, settings)
             }
         }
@@ -178,8 +193,8 @@ fn attend(
     let (heads, length, dim) = (queries.dim(1), queries.dim(2), queries.dim(3));
     let [words, ..] = keys;
     let (kv, total) = (words.dim(1), words.dim(2));
-    let scaled = queries.multiply(Array::from_f32(scale).as_dtype(queries.dtype())?)?;
-    let grouped = scaled.reshape(&[1, kv, heads / kv, length, dim])?;
+    let grouped = queries.multiply(Array::from_f32(scale).as_dtype(queries.dtype())?)?;
+    let grouped = grouped.reshape(&[1, kv, heads / kv, length, dim])?;
     let [words, scales, biases] = per_group(keys)?;
     let mut scores =
         ops::quantized_matmul(grouped, words, scales, &biases, true, group_size, bits)?;

@@ -46,9 +46,9 @@ impl RotatingCache {
 
     /// Overwrites the oldest row, or takes a new one while the window is not full; returns all rows
     /// in use.
-    fn append_one(&mut self, keys: Array, values: Array) -> Result<(Array, Array)> {
+    fn append_one(&mut self, keys: &Array, values: &Array) -> Result<(Array, Array)> {
         let (old_keys, old_values) = match self.arrays.take() {
-            None => (self.room(&keys)?, self.room(&values)?),
+            None => (self.room(keys)?, self.room(values)?),
             Some((old_keys, old_values)) => {
                 if self.held > self.window {
                     // A prefill chunk left more than a window: only its end can still be seen.
@@ -60,7 +60,7 @@ impl RotatingCache {
                         rows_of(&old_values, start, end)?,
                     )
                 } else if self.held == old_keys.dim(2) && self.held < self.window {
-                    let (more_keys, more_values) = (self.room(&keys)?, self.room(&values)?);
+                    let (more_keys, more_values) = (self.room(keys)?, self.room(values)?);
                     (
                         ops::concatenate(&[old_keys, more_keys], 2)?,
                         ops::concatenate(&[old_values, more_values], 2)?,
@@ -75,8 +75,8 @@ impl RotatingCache {
         } else {
             self.next
         };
-        let new_keys = write(&old_keys, row, &keys)?;
-        let new_values = write(&old_values, row, &values)?;
+        let new_keys = write(&old_keys, row, keys)?;
+        let new_values = write(&old_values, row, values)?;
         if self.held < self.window {
             self.held += 1;
         } else {
@@ -151,7 +151,7 @@ impl LayerCache for RotatingCache {
         let length = queries.dim(2);
         self.offset += length as usize;
         if length == 1 {
-            let (keys, values) = self.append_one(keys, values)?;
+            let (keys, values) = self.append_one(&keys, &values)?;
             return attend_one(queries, &keys, &values, scale, self.compute);
         }
         let (keys, values) = self.append_many(keys, values)?;
