@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Instant};
 
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
 use macmlx_inference::{
-    Backend, Catalog, EventStream, GenerateRequest, InferenceError, LoadedModel, Prompt,
-    ReasoningOptions, TokenizeInput, TokenizeRequest,
+    Backend, Catalog, EventStream, GenerateRequest, GenerationEvent, InferenceError, LoadedModel,
+    Prompt, ReasoningOptions, TokenizeInput, TokenizeRequest,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -109,10 +109,7 @@ impl Engine {
         };
         thread.post(move |scheduler| scheduler.submit(job))?;
         answered(is_ready).await??;
-        Ok(stream::unfold(receiver, |mut receiver| async move {
-            receiver.recv().await.map(|event| (event, receiver))
-        })
-        .boxed())
+        Ok(event_stream(receiver))
     }
 
     async fn load_model(&self, reference: String) -> Result<String, InferenceError> {
@@ -145,6 +142,21 @@ impl Engine {
     }
 }
 
+/// The events of a request. A stream always has an end: the last event or an error.
+fn event_stream(
+    receiver: mpsc::UnboundedReceiver<Result<GenerationEvent, InferenceError>>,
+) -> EventStream {
+    stream::unfold(Some(receiver), |receiver| async move {
+        let mut receiver = receiver?;
+        match receiver.recv().await {
+            Some(last @ (Ok(GenerationEvent::Completed { .. }) | Err(_))) => Some((last, None)),
+            Some(event) => Some((event, Some(receiver))),
+            None => Some((Err(gave_up()), None)),
+        }
+    })
+    .boxed()
+}
+
 /// Runs `work` where blocking is allowed.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, InferenceError> + Send + 'static,
@@ -160,9 +172,13 @@ async fn blocking<T: Send + 'static>(
 
 /// The MLX thread's answer; it gives none when the work for it panicked.
 async fn answered<T>(answer: oneshot::Receiver<T>) -> Result<T, InferenceError> {
-    answer.await.map_err(|_| InferenceError::Engine {
+    answer.await.map_err(|_| gave_up())
+}
+
+fn gave_up() -> InferenceError {
+    InferenceError::Engine {
         message: "the MLX thread gave up on this request; its log says why".into(),
-    })
+    }
 }
 
 impl Backend for Engine {

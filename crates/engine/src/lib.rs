@@ -17,3 +17,16 @@ mod thread;
 
 pub use engine::Engine;
 pub use options::{EngineOptions, KvQuantization};
+
+#[cfg(test)]
+extern crate self as macmlx_engine;
+#[cfg(test)]
+#[path = "../tests/it/support.rs"]
+#[expect(
+    dead_code,
+    unreachable_pub,
+    reason = "shared with the tests outside the crate"
+)]
+mod support;
+#[cfg(test)]
+mod tests;

@@ -49,7 +49,8 @@ impl<O: Owner> MlxThread<O> {
         let (tasks, inbox) = mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("mlx".into())
-            .spawn(move || run(make(), &inbox))?;
+            // Named once here, the stream need not be looked up at each operation.
+            .spawn(move || mlx_rs::with_stream(&mlx_rs::Stream::new(), || run(make(), &inbox)))?;
         Ok(Self {
             tasks: Some(tasks),
             thread: Some(thread),
@@ -103,19 +104,25 @@ fn run<O: Owner>(mut owner: O, inbox: &mpsc::Receiver<Task<O>>) {
 }
 
 fn contained<O: Owner, T>(owner: &mut O, act: impl FnOnce(&mut O) -> T) -> Option<T> {
-    match catch_unwind(AssertUnwindSafe(|| act(owner))) {
+    match caught(|| act(owner)) {
         Ok(value) => Some(value),
-        Err(payload) => {
-            let message = panic_message(payload.as_ref());
-            tracing::error!(message, "panic on the MLX thread; it goes on");
+        Err(message) => {
             owner.recover(&message);
             None
         }
     }
 }
 
-/// The words of a panic.
-pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
+/// Runs `act`; a panic becomes its words.
+pub(crate) fn caught<T>(act: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(act)).map_err(|payload| {
+        let message = panic_message(payload.as_ref());
+        tracing::error!(message, "panic on the MLX thread; it goes on");
+        message
+    })
+}
+
+fn panic_message(payload: &(dyn Any + Send)) -> String {
     payload
         .downcast_ref::<&str>()
         .map(ToString::to_string)

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use macmlx_inference::{InferenceError, ModelCard};
 use macmlx_models::{LoadOptions, Model};
 
-use crate::options::EngineOptions;
+use crate::{options::EngineOptions, thread::caught};
 
 pub(crate) use residents::{ActiveTicket, Residents, WaitTicket};
 
@@ -63,7 +63,8 @@ impl Pool {
     /// one was made to fit.
     pub(crate) fn load(&mut self, card: &ModelCard) -> Result<(), InferenceError> {
         self.unload();
-        let weights = (self.loader)(card)?;
+        let weights = caught(|| (self.loader)(card))
+            .unwrap_or_else(|message| Err(InferenceError::Engine { message }))?;
         self.residents.set(
             card.id.clone(),
             weights.memory_bytes,

@@ -18,6 +18,9 @@ mod random;
 mod row;
 mod token_counts;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use batch::{Sampled, sample};
 pub(crate) use logprobs::{LogprobArrays, LogprobRow, logprobs};
 pub(crate) use params::{GenerationDefaults, Parameters, random_seed};

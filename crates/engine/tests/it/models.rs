@@ -1,0 +1,113 @@
+//! Loading, switching and dropping models, and text to tokens and back.
+
+use futures::future::join_all;
+use macmlx_engine::EngineOptions;
+use macmlx_inference::{Backend, InferenceError, TokenizeInput, TokenizeRequest};
+
+use crate::support::{Home, expected, greedy, idle, ids, run};
+
+#[tokio::test]
+async fn requests_for_other_models_wait_and_are_served_in_turn() {
+    let names = ["llama", "qwen2", "gemma3_text"];
+    let home = Home::new(&names);
+    let engine = home.engine(EngineOptions::default());
+    let requests = (0..9).map(|index| {
+        let name = names[index % 3];
+        let prompt = ids(&expected(name)["prompt"]);
+        run(&engine, greedy(name, &prompt, 12))
+    });
+    for (index, answer) in join_all(requests).await.iter().enumerate() {
+        let name = names[index % 3];
+        assert_eq!(answer.ids(0), ids(&expected(name)["greedy"]), "{name}");
+    }
+    assert_eq!(engine.loaded().len(), 1);
+}
+
+#[tokio::test]
+async fn load_says_what_is_there_and_unload_drops_it() {
+    let home = Home::new(&["llama-q4"]);
+    let engine = home.engine(EngineOptions::default());
+    assert!(engine.loaded().is_empty());
+    assert!(!engine.unload("llama-q4".into()).await.unwrap());
+    assert_eq!(engine.load("llama-q4".into()).await.unwrap(), "llama-q4");
+    let loaded = engine.loaded();
+    assert_eq!(
+        (loaded[0].id.as_str(), loaded[0].active_requests),
+        ("llama-q4", 0)
+    );
+    assert!(loaded[0].memory_bytes > 10_000);
+    assert!(!loaded[0].weights.is_empty());
+    run(&engine, greedy("llama-q4", &[1, 2], 2)).await;
+    assert!(engine.unload("llama-q4".into()).await.unwrap());
+    assert!(engine.loaded().is_empty());
+    // The next request brings it back.
+    run(&engine, greedy("llama-q4", &[1, 2], 2)).await;
+    idle(&engine).await;
+    assert_eq!(engine.loaded().len(), 1);
+}
+
+#[tokio::test]
+async fn unload_waits_for_running_requests() {
+    let home = Home::new(&["llama"]);
+    let engine = home.engine(EngineOptions::default());
+    let stream = engine
+        .generate(greedy("llama", &[1, 2], 200))
+        .await
+        .unwrap();
+    let (unloaded, answer) =
+        futures::future::join(engine.unload("llama".into()), crate::support::read(stream)).await;
+    assert!(unloaded.unwrap());
+    assert_eq!(answer.error, None);
+    assert_eq!(answer.ids(0).len(), 200);
+}
+
+#[tokio::test]
+async fn a_model_that_cannot_be_loaded_is_an_error_for_its_requests_only() {
+    let home = Home::new(&["llama", "qwen2"]);
+    std::fs::write(
+        home.path("qwen2").join("model.safetensors"),
+        b"not a tensor",
+    )
+    .unwrap();
+    let engine = home.engine(EngineOptions::default());
+    let requests = [
+        greedy("qwen2", &[1], 3),
+        greedy("llama", &[1], 3),
+        greedy("qwen2", &[2], 3),
+    ];
+    let started = join_all(requests.into_iter().map(|request| engine.generate(request))).await;
+    let mut started = started.into_iter();
+    for is_fine in [false, true, false] {
+        match started.next().unwrap() {
+            Ok(stream) => {
+                assert!(is_fine);
+                assert_eq!(crate::support::read(stream).await.ids(0).len(), 3);
+            }
+            Err(InferenceError::ModelLoad { model, .. }) => {
+                assert!(!is_fine);
+                assert_eq!(model, "qwen2");
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn text_to_tokens_and_back() {
+    let home = Home::new(&["llama"]);
+    let engine = home.engine(EngineOptions::default());
+    let request = TokenizeRequest {
+        model: "llama".into(),
+        input: TokenizeInput::Text {
+            text: "a b!".into(),
+            add_special_tokens: false,
+        },
+    };
+    let tokens = engine.tokenize(request).await.unwrap();
+    assert_eq!(tokens, [65, 0, 66, 1]);
+    assert_eq!(
+        engine.detokenize("llama".into(), tokens).await.unwrap(),
+        "a b!"
+    );
+    assert!(engine.loaded().is_empty(), "tokenizing needs no weights");
+}

@@ -1,0 +1,257 @@
+//! Model folders with a tokenizer of printable ASCII, an engine over them, and what a stream said.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use futures::StreamExt;
+use macmlx_engine::{Engine, EngineOptions};
+use macmlx_inference::{
+    Backend, EventStream, FinishReason, GenerateRequest, GenerationEvent, InferenceError, Logprobs,
+    ModelCard, Prompt, ScriptedCatalog, Timings, TokenLogprob, Usage,
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// Last token of the tiny models.
+pub const EOS: u32 = 95;
+
+pub fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/parity/fixtures")
+}
+
+/// Names of all fixtures, in order.
+pub fn fixture_names() -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(fixtures())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert!(!names.is_empty());
+    names
+}
+
+/// What mlx-lm computed with a fixture.
+pub fn expected(name: &str) -> Value {
+    let text = std::fs::read_to_string(fixtures().join(name).join("expected.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+pub fn ids(value: &Value) -> Vec<u32> {
+    serde_json::from_value(value.clone()).unwrap()
+}
+
+/// A folder of models that an engine can load.
+pub struct Home {
+    folder: TempDir,
+    cards: Vec<ModelCard>,
+}
+
+impl Home {
+    /// Copies of these fixtures, each with a tokenizer: token `i` is the character `32 + i`, token
+    /// 95 ends a text.
+    pub fn new(names: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let cards = names
+            .iter()
+            .map(|name| model_folder(folder.path(), name))
+            .collect();
+        Self { folder, cards }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn cards(&self) -> &[ModelCard] {
+        &self.cards
+    }
+
+    pub fn card(&mut self, name: &str) -> &mut ModelCard {
+        self.cards.iter_mut().find(|card| card.id == name).unwrap()
+    }
+
+    pub fn engine(&self, options: EngineOptions) -> Engine {
+        Engine::new(options, Arc::new(ScriptedCatalog(self.cards.clone())))
+    }
+}
+
+fn model_folder(home: &Path, name: &str) -> ModelCard {
+    let path = home.join(name);
+    std::fs::create_dir(&path).unwrap();
+    for file in std::fs::read_dir(fixtures().join(name)).unwrap() {
+        let file = file.unwrap();
+        if !file.file_name().to_string_lossy().starts_with("expected") {
+            std::fs::copy(file.path(), path.join(file.file_name())).unwrap();
+        }
+    }
+    let write = |file: &str, value: &Value| {
+        std::fs::write(path.join(file), value.to_string()).unwrap();
+    };
+    let mut vocab: serde_json::Map<String, Value> = (0..EOS)
+        .map(|id| (char::from_u32(32 + id).unwrap(), id))
+        .map(|(character, id)| {
+            (
+                if id == 0 {
+                    "Ġ".into()
+                } else {
+                    character.to_string()
+                },
+                id.into(),
+            )
+        })
+        .collect();
+    vocab.insert("<eos>".into(), EOS.into());
+    write(
+        "tokenizer.json",
+        &json!({
+            "version": "1.0",
+            "truncation": null,
+            "padding": null,
+            "added_tokens": [{
+                "id": EOS, "content": "<eos>", "single_word": false, "lstrip": false,
+                "rstrip": false, "normalized": false, "special": true
+            }],
+            "normalizer": null,
+            "pre_tokenizer": {
+                "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true,
+                "use_regex": false
+            },
+            "post_processor": null,
+            "decoder": {
+                "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true,
+                "use_regex": false
+            },
+            "model": {
+                "type": "BPE", "dropout": null, "unk_token": null,
+                "continuing_subword_prefix": null, "end_of_word_suffix": null,
+                "fuse_unk": false, "byte_fallback": false, "ignore_merges": false,
+                "vocab": vocab, "merges": []
+            }
+        }),
+    );
+    write("tokenizer_config.json", &json!({"eos_token": "<eos>"}));
+    write("generation_config.json", &json!({"eos_token_id": EOS}));
+    ModelCard {
+        id: name.into(),
+        path,
+        model_type: "tiny".into(),
+        context_length: Some(512),
+        size_bytes: 0,
+        quantization: None,
+        parameters: None,
+        modified_unix: 0,
+    }
+}
+
+/// A greedy request for token ids that only `max_tokens` ends, with the log probabilities that
+/// carry the ids back.
+pub fn greedy(model: &str, prompt: &[u32], max_tokens: u32) -> GenerateRequest {
+    let mut request = GenerateRequest::new(model, Prompt::Tokens(prompt.to_vec()));
+    request.sampling.temperature = Some(0.0);
+    request.stop.max_tokens = Some(max_tokens);
+    request.stop.ignore_eos = true;
+    request.logprobs = Some(Logprobs {
+        top: 0,
+        prompt: false,
+    });
+    request
+}
+
+/// Everything a stream said, sorted by choice.
+#[derive(Debug, Default)]
+pub struct Answer {
+    pub started: usize,
+    pub prefill: Vec<(u32, u32)>,
+    pub prompt_logprobs: Vec<TokenLogprob>,
+    pub text: Vec<String>,
+    pub tokens: Vec<Vec<TokenLogprob>>,
+    pub finished: Vec<Option<(FinishReason, Option<String>)>>,
+    pub completed: Option<(Usage, Timings)>,
+    pub error: Option<InferenceError>,
+}
+
+impl Answer {
+    pub fn ids(&self, choice: usize) -> Vec<u32> {
+        self.tokens[choice].iter().map(|token| token.id).collect()
+    }
+
+    fn choice(&mut self, choice: u32) -> usize {
+        let needed = choice as usize + 1;
+        if self.text.len() < needed {
+            self.text.resize_with(needed, String::new);
+            self.tokens.resize_with(needed, Vec::new);
+            self.finished.resize_with(needed, || None);
+        }
+        choice as usize
+    }
+
+    fn take(&mut self, event: GenerationEvent) {
+        assert!(
+            self.completed.is_none(),
+            "an event after the last one: {event:?}"
+        );
+        match event {
+            GenerationEvent::Started { .. } => self.started += 1,
+            GenerationEvent::Prefill { processed, total } => self.prefill.push((processed, total)),
+            GenerationEvent::PromptLogprobs { tokens } => self.prompt_logprobs = tokens,
+            GenerationEvent::Text {
+                choice,
+                text,
+                tokens,
+            } => {
+                let choice = self.choice(choice);
+                assert!(self.finished[choice].is_none());
+                self.text[choice] += &text;
+                self.tokens[choice].extend(tokens);
+            }
+            GenerationEvent::Reasoning { .. } | GenerationEvent::ToolCall { .. } => {
+                panic!("tiny models do not reason or call: {event:?}")
+            }
+            GenerationEvent::Finished {
+                choice,
+                reason,
+                stop_sequence,
+            } => {
+                let choice = self.choice(choice);
+                self.finished[choice] = Some((reason, stop_sequence));
+            }
+            GenerationEvent::Completed { usage, timings } => {
+                self.completed = Some((usage, timings));
+            }
+        }
+    }
+}
+
+/// Reads a stream to its end.
+pub async fn read(mut stream: EventStream) -> Answer {
+    let mut answer = Answer::default();
+    while let Some(event) = stream.next().await {
+        match event {
+            Ok(event) => answer.take(event),
+            Err(error) => answer.error = Some(error),
+        }
+    }
+    answer
+}
+
+/// Runs a request to its end.
+pub async fn run(engine: &Engine, request: GenerateRequest) -> Answer {
+    let answer = read(engine.generate(request).await.unwrap()).await;
+    assert_eq!(answer.error, None);
+    assert_eq!(answer.started, 1);
+    assert!(answer.completed.is_some());
+    answer
+}
+
+/// Waits until the engine has no request left.
+pub async fn idle(engine: &Engine) {
+    while engine
+        .loaded()
+        .iter()
+        .any(|model| model.active_requests > 0)
+    {
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    }
+}
