@@ -20,29 +20,25 @@ use crate::error::Result;
 
 /// Which filters run. Rows that agree here are drawn together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Filters {
-    is_greedy: bool,
-    top_k: u32,
-    typical: bool,
-    top_p: bool,
-    min_p: bool,
-    xtc: bool,
+pub(super) enum Filters {
+    /// The likeliest token; filters never change it.
+    Greedy,
+    Random {
+        /// 0 is off.
+        top_k: u32,
+        typical: bool,
+        top_p: bool,
+        min_p: bool,
+        xtc: bool,
+    },
 }
 
 impl Filters {
     pub(super) fn of(parameters: &Parameters) -> Self {
         if parameters.is_greedy() {
-            return Self {
-                is_greedy: true,
-                top_k: 0,
-                typical: false,
-                top_p: false,
-                min_p: false,
-                xtc: false,
-            };
+            return Self::Greedy;
         }
-        Self {
-            is_greedy: false,
+        Self::Random {
             top_k: parameters.top_k,
             typical: parameters.typical_p < 1.0,
             top_p: parameters.top_p < 1.0,
@@ -57,9 +53,16 @@ impl Filters {
 /// `logits` is `[rows, vocab]` (any float type when greedy, else `f32`); `rows` holds each row's
 /// parameters and step; the answer is `[rows]` of `u32`.
 pub(super) fn draw(logits: &Array, filters: Filters, rows: &[(&Parameters, u64)]) -> Result<Array> {
-    if filters.is_greedy {
+    let Filters::Random {
+        top_k,
+        typical,
+        top_p,
+        min_p,
+        xtc,
+    } = filters
+    else {
         return Ok(argmax_axis(logits, -1, None)?);
-    }
+    };
     let column = |value: &dyn Fn(&Parameters, u64) -> f32| {
         let values: Vec<f32> = rows.iter().map(|&(row, step)| value(row, step)).collect();
         Array::from_slice(&values, &[values.len() as i32, 1])
@@ -68,19 +71,19 @@ pub(super) fn draw(logits: &Array, filters: Filters, rows: &[(&Parameters, u64)]
         logits: logits.clone(),
         ids: None,
     };
-    if filters.top_k > 0 && (filters.top_k as i32) < logits.dim(-1) {
-        candidates.top_k(filters.top_k as i32)?;
+    if top_k > 0 && (top_k as i32) < logits.dim(-1) {
+        candidates.top_k(top_k as i32)?;
     }
-    if filters.typical {
+    if typical {
         candidates.typical(&column(&|row, _| row.typical_p))?;
     }
-    if filters.top_p {
+    if top_p {
         candidates.top_p(&column(&|row, _| row.top_p))?;
     }
-    if filters.min_p {
+    if min_p {
         candidates.min_p(&column(&|row, _| row.min_p))?;
     }
-    if filters.xtc {
+    if xtc {
         candidates.xtc(&column(&xtc_threshold))?;
     }
     candidates.pick(

@@ -47,11 +47,12 @@ mod tests {
 
     #[test]
     fn seeds_steps_and_purposes_differ() {
-        let one = uniform(1, 1, Purpose::Draw);
-        assert!(one != uniform(2, 1, Purpose::Draw));
-        assert!(one != uniform(1, 2, Purpose::Draw));
-        assert!(one != uniform(1, 1, Purpose::Xtc));
-        // Neighbouring seeds must not be the same stream one step later.
-        assert!(uniform(1, 2, Purpose::Draw) != uniform(2, 1, Purpose::Draw));
+        let bits = |seed, step, purpose| uniform(seed, step, purpose).to_bits();
+        let one = bits(1, 1, Purpose::Draw);
+        assert_ne!(one, bits(2, 1, Purpose::Draw));
+        assert_ne!(one, bits(1, 2, Purpose::Draw));
+        assert_ne!(one, bits(1, 1, Purpose::Xtc));
+        // Neighbouring seeds must not be the same numbers one step later.
+        assert_ne!(bits(1, 2, Purpose::Draw), bits(2, 1, Purpose::Draw));
     }
 }

@@ -238,9 +238,9 @@ impl Scheduler {
                     rows: Vec::new(),
                 });
         if max_tokens == 0 && prompt_logprobs.is_none() {
-            choices
-                .iter_mut()
-                .for_each(|choice| choice.finish(FinishReason::Length));
+            for choice in &mut choices {
+                choice.finish(FinishReason::Length);
+            }
             return;
         }
         self.prefilling.push(Prefill {

@@ -15,14 +15,14 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// Last token of the tiny models.
-pub const EOS: u32 = 95;
+pub(crate) const EOS: u32 = 95;
 
-pub fn fixtures() -> PathBuf {
+pub(crate) fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/parity/fixtures")
 }
 
 /// Names of all fixtures, in order.
-pub fn fixture_names() -> Vec<String> {
+pub(crate) fn fixture_names() -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(fixtures())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -33,17 +33,17 @@ pub fn fixture_names() -> Vec<String> {
 }
 
 /// What mlx-lm computed with a fixture.
-pub fn expected(name: &str) -> Value {
+pub(crate) fn expected(name: &str) -> Value {
     let text = std::fs::read_to_string(fixtures().join(name).join("expected.json")).unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
-pub fn ids(value: &Value) -> Vec<u32> {
+pub(crate) fn ids(value: &Value) -> Vec<u32> {
     serde_json::from_value(value.clone()).unwrap()
 }
 
 /// A folder of models that an engine can load.
-pub struct Home {
+pub(crate) struct Home {
     folder: TempDir,
     cards: Vec<ModelCard>,
 }
@@ -51,7 +51,7 @@ pub struct Home {
 impl Home {
     /// Copies of these fixtures, each with a tokenizer: token `i` is the character `32 + i`, token
     /// 95 ends a text.
-    pub fn new(names: &[&str]) -> Self {
+    pub(crate) fn new(names: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let cards = names
             .iter()
@@ -60,20 +60,20 @@ impl Home {
         Self { folder, cards }
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    pub fn cards(&self) -> &[ModelCard] {
+    pub(crate) fn cards(&self) -> &[ModelCard] {
         &self.cards
     }
 
-    pub fn card(&mut self, name: &str) -> &mut ModelCard {
+    pub(crate) fn card(&mut self, name: &str) -> &mut ModelCard {
         self.cards.iter_mut().find(|card| card.id == name).unwrap()
     }
 
-    pub fn engine(&self, options: EngineOptions) -> Engine {
-        Engine::new(options, Arc::new(ScriptedCatalog(self.cards.clone())))
+    pub(crate) fn engine(&self, options: EngineOptions) -> Engine {
+        Engine::new(options, Arc::new(ScriptedCatalog(self.cards().to_vec())))
     }
 }
 
@@ -147,7 +147,7 @@ fn model_folder(home: &Path, name: &str) -> ModelCard {
 
 /// A greedy request for token ids that only `max_tokens` ends, with the log probabilities that
 /// carry the ids back.
-pub fn greedy(model: &str, prompt: &[u32], max_tokens: u32) -> GenerateRequest {
+pub(crate) fn greedy(model: &str, prompt: &[u32], max_tokens: u32) -> GenerateRequest {
     let mut request = GenerateRequest::new(model, Prompt::Tokens(prompt.to_vec()));
     request.sampling.temperature = Some(0.0);
     request.stop.max_tokens = Some(max_tokens);
@@ -161,19 +161,19 @@ pub fn greedy(model: &str, prompt: &[u32], max_tokens: u32) -> GenerateRequest {
 
 /// Everything a stream said, sorted by choice.
 #[derive(Debug, Default)]
-pub struct Answer {
-    pub started: usize,
-    pub prefill: Vec<(u32, u32)>,
-    pub prompt_logprobs: Vec<TokenLogprob>,
-    pub text: Vec<String>,
-    pub tokens: Vec<Vec<TokenLogprob>>,
-    pub finished: Vec<Option<(FinishReason, Option<String>)>>,
-    pub completed: Option<(Usage, Timings)>,
-    pub error: Option<InferenceError>,
+pub(crate) struct Answer {
+    pub(crate) started: usize,
+    pub(crate) prefill: Vec<(u32, u32)>,
+    pub(crate) prompt_logprobs: Vec<TokenLogprob>,
+    pub(crate) text: Vec<String>,
+    pub(crate) tokens: Vec<Vec<TokenLogprob>>,
+    pub(crate) finished: Vec<Option<(FinishReason, Option<String>)>>,
+    pub(crate) completed: Option<(Usage, Timings)>,
+    pub(crate) error: Option<InferenceError>,
 }
 
 impl Answer {
-    pub fn ids(&self, choice: usize) -> Vec<u32> {
+    pub(crate) fn ids(&self, choice: usize) -> Vec<u32> {
         self.tokens[choice].iter().map(|token| token.id).collect()
     }
 
@@ -225,7 +225,7 @@ impl Answer {
 }
 
 /// Reads a stream to its end.
-pub async fn read(mut stream: EventStream) -> Answer {
+pub(crate) async fn read(mut stream: EventStream) -> Answer {
     let mut answer = Answer::default();
     while let Some(event) = stream.next().await {
         match event {
@@ -237,7 +237,7 @@ pub async fn read(mut stream: EventStream) -> Answer {
 }
 
 /// Runs a request to its end.
-pub async fn run(engine: &Engine, request: GenerateRequest) -> Answer {
+pub(crate) async fn run(engine: &Engine, request: GenerateRequest) -> Answer {
     let answer = read(engine.generate(request).await.unwrap()).await;
     assert_eq!(answer.error, None);
     assert_eq!(answer.started, 1);
@@ -246,7 +246,7 @@ pub async fn run(engine: &Engine, request: GenerateRequest) -> Answer {
 }
 
 /// Waits until the engine has no request left.
-pub async fn idle(engine: &Engine) {
+pub(crate) async fn idle(engine: &Engine) {
     while engine
         .loaded()
         .iter()

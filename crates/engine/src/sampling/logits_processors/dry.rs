@@ -112,7 +112,7 @@ fn runs(history: &[u32], limit: usize) -> HashMap<u32, usize> {
 
 /// Finds sequence breakers in the text of a growing sequence.
 struct Breakers {
-    breakers: Vec<Vec<u8>>,
+    words: Vec<Vec<u8>>,
     /// The last bytes of the text, one less than the longest breaker has.
     tail: Vec<u8>,
     text: TokenText,
@@ -121,7 +121,7 @@ struct Breakers {
 impl Breakers {
     fn new(breakers: &[String], text: &TokenText) -> Self {
         Self {
-            breakers: breakers
+            words: breakers
                 .iter()
                 .filter(|breaker| !breaker.is_empty())
                 .map(|breaker| breaker.as_bytes().to_vec())
@@ -133,12 +133,12 @@ impl Breakers {
 
     /// Appends a token; whether a breaker ends in its text.
     fn feed(&mut self, token: u32) -> bool {
-        let Some(longest) = self.breakers.iter().map(Vec::len).max() else {
+        let Some(longest) = self.words.iter().map(Vec::len).max() else {
             return false;
         };
         let before = self.tail.len();
         self.tail.extend((self.text)(token));
-        let ends_inside = self.breakers.iter().any(|breaker| {
+        let ends_inside = self.words.iter().any(|breaker| {
             self.tail
                 .windows(breaker.len())
                 .enumerate()
@@ -151,11 +151,11 @@ impl Breakers {
 
     /// Whether the token's own text has a breaker.
     fn is_in(&self, token: u32) -> bool {
-        if self.breakers.is_empty() {
+        if self.words.is_empty() {
             return false;
         }
         let text = (self.text)(token);
-        self.breakers
+        self.words
             .iter()
             .any(|breaker| text.windows(breaker.len()).any(|window| window == breaker))
     }
