@@ -196,6 +196,30 @@ fn no_stop_sequence_counts_before_min_tokens() {
 }
 
 #[test]
+fn a_stop_sequence_may_end_in_the_last_of_min_tokens() {
+    let model = model(TEMPLATE);
+    let stop = StopConditions {
+        min_tokens: 4,
+        ..stops(&["a"])
+    };
+    let (pieces, finish) = run(&model, &raw(&model), &stop, "aaba");
+    assert_eq!(text(&pieces), "aab");
+    assert_eq!(finish.stop_sequence.as_deref(), Some("a"));
+}
+
+#[test]
+fn tokens_of_a_character_that_was_cut_are_not_reported() {
+    let model = model(TEMPLATE);
+    let (pieces, finish) = run(&model, &raw(&model), &stops(&["👋"]), "he👋");
+    assert_eq!(finish.stop_sequence.as_deref(), Some("👋"));
+    let expected = OutputPiece {
+        piece: Piece::Text("he".into()),
+        tokens: 1,
+    };
+    assert_eq!(pieces, [expected]);
+}
+
+#[test]
 fn markers_that_are_special_tokens_reach_their_format_and_nobody_else() {
     let model = model(MISTRAL);
     let output = "hi[TOOL_CALLS] [{\"name\": \"f\", \"arguments\": {}}]";
