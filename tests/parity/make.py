@@ -37,7 +37,7 @@ from mlx_lm.utils import _get_classes, load_model
 FIXTURES = Path(__file__).parent / "fixtures"
 VOCAB = 96
 PROMPT = 24
-CHUNKS = [10, 9, 5]
+CHUNKS = [8, 11, 5]
 GREEDY = 12
 BATCH = [5, 24, 13]
 KV_BITS, KV_GROUP = 8, 32
