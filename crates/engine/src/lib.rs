@@ -22,11 +22,7 @@ pub use options::{EngineOptions, KvQuantization};
 extern crate self as macmlx_engine;
 #[cfg(test)]
 #[path = "../tests/it/support.rs"]
-#[expect(
-    dead_code,
-    unreachable_pub,
-    reason = "shared with the tests outside the crate"
-)]
+#[expect(dead_code, reason = "shared with the tests outside the crate")]
 mod support;
 #[cfg(test)]
 mod tests;

@@ -11,8 +11,8 @@ use futures::{
     future::{Either, join, join3, select},
 };
 use macmlx_inference::{
-    Backend, Catalog, EventStream, FinishReason, GenerationEvent, InferenceError, ModelCard,
-    ScriptedCatalog,
+    Backend, Catalog, ChatPrompt, EventStream, FinishReason, GenerateRequest, GenerationEvent,
+    InferenceError, Message, ModelCard, Prompt, Role, ScriptedCatalog,
 };
 use macmlx_models::{
     LogitsRows, Model, ModelError, Segment,
@@ -140,7 +140,7 @@ struct Setup {
     // Dropped first: it still reads the folder.
     engine: Engine,
     control: Arc<Control>,
-    _home: Home,
+    home: Home,
 }
 
 fn setup(options: EngineOptions) -> Setup {
@@ -162,7 +162,7 @@ fn setup(options: EngineOptions) -> Setup {
     Setup {
         engine,
         control,
-        _home: home,
+        home: home,
     }
 }
 
@@ -489,4 +489,36 @@ async fn events_come_in_order() {
     };
     assert_eq!((usage.prompt_tokens, usage.completion_tokens), (3, 2));
     assert!(timings.prefill > Duration::ZERO && timings.decode > Duration::ZERO);
+}
+
+#[tokio::test]
+async fn a_reasoning_budget_closes_the_block() {
+    let setup = setup(EngineOptions::default());
+    let path = setup.home.path("llama");
+    let template = "{{ messages[0].content }}<think>{# </think> #}";
+    std::fs::write(path.join("chat_template.jinja"), template).unwrap();
+    let chat = ChatPrompt {
+        messages: vec![Message::text(Role::User, "1")],
+        ..ChatPrompt::default()
+    };
+    let mut request = GenerateRequest::new("llama", Prompt::Chat(chat));
+    request.sampling.temperature = Some(0.0);
+    request.stop.max_tokens = Some(20);
+    request.reasoning.budget_tokens = Some(3);
+    let stream = setup.engine.generate(request).await.unwrap();
+    let (mut reasoning, mut text, mut usage) = (String::new(), String::new(), None);
+    for event in stream.collect::<Vec<_>>().await {
+        match event.unwrap() {
+            GenerationEvent::Reasoning { text, .. } => reasoning += &text,
+            GenerationEvent::Text { text: piece, .. } => text += &piece,
+            GenerationEvent::Completed { usage: counted, .. } => usage = Some(counted),
+            _ => {}
+        }
+    }
+    // The prompt ends with ">", and so does what closes the block: counting goes on from there.
+    assert_eq!(reasoning, "?@A");
+    assert!(text.starts_with("?@AB"), "{text:?}");
+    let usage = usage.unwrap();
+    assert_eq!(usage.completion_tokens, 20);
+    assert!((3..20).contains(&usage.reasoning_tokens), "{usage:?}");
 }

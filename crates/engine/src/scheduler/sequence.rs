@@ -24,6 +24,8 @@ pub(super) struct Choice {
     prompt_length: usize,
     /// Tokens put in place of the next drawn ones.
     forced: VecDeque<u32>,
+    /// Tokens generated when the model was first seen to think.
+    reasoning_from: Option<usize>,
     /// The reasoning block has been closed once for the model.
     is_reasoning_cut: bool,
 }
@@ -48,6 +50,7 @@ impl Choice {
             history: prompt.to_vec(),
             prompt_length: prompt.len(),
             forced: VecDeque::new(),
+            reasoning_from: None,
             is_reasoning_cut: false,
         };
         choice.cut_reasoning();
@@ -149,10 +152,12 @@ impl Choice {
         let Some(budget) = request.reasoning_budget else {
             return;
         };
-        if self.is_reasoning_cut
-            || !self.output.in_reasoning()
-            || self.generated() < budget as usize
-        {
+        if self.is_reasoning_cut || !self.output.in_reasoning() {
+            return;
+        }
+        let generated = self.generated();
+        let from = *self.reasoning_from.get_or_insert(generated);
+        if generated - from < budget as usize {
             return;
         }
         let Some(close) = self.output.reasoning_close() else {
