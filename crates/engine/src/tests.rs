@@ -162,7 +162,7 @@ fn setup(options: EngineOptions) -> Setup {
     Setup {
         engine,
         control,
-        home: home,
+        home,
     }
 }
 

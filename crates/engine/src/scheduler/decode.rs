@@ -25,10 +25,15 @@ pub(super) struct InFlight {
     logprobs: Option<LogprobArrays>,
 }
 
+/// Steps after which MLX gives back buffers it kept for reuse: attention over a growing cache asks
+/// for new sizes all the time.
+const STEPS_PER_CLEARING: u64 = 256;
+
 impl Scheduler {
     /// Queues the next step and takes in the one before.
     pub(super) fn decode(&mut self) {
         self.last_was_prefill = false;
+        self.steps += 1;
         if let Err(error) = self.step() {
             self.recover_decode(error);
         }
@@ -51,6 +56,9 @@ impl Scheduler {
             std::iter::once(&sampled.tokens)
                 .chain(sampled.logprobs.iter().flat_map(LogprobArrays::arrays)),
         )?;
+        if self.steps.is_multiple_of(STEPS_PER_CLEARING) {
+            mlx_rs::memory::clear_cache()?;
+        }
         let ids = self.decoding.iter().map(|sequence| sequence.id).collect();
         let queued = InFlight {
             ids,

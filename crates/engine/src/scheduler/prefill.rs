@@ -173,6 +173,8 @@ impl Scheduler {
                     .flat_map(|(_, arrays)| arrays.arrays()),
             );
         mlx_rs::transforms::eval(caches.chain(results))?;
+        // The next chunk's arrays have other sizes; buffers of this one would only pile up.
+        mlx_rs::memory::clear_cache()?;
         Ok(computed)
     }
 

@@ -32,7 +32,9 @@ pub(crate) struct Scheduler {
     /// Told when the model in memory is gone.
     unload_requests: Vec<oneshot::Sender<bool>>,
     pub(super) last_was_prefill: bool,
+    /// Prefill chunks and decode steps so far.
     pub(super) chunks: u64,
+    pub(super) steps: u64,
     pub(super) next_id: u64,
     /// MLX may hold buffers of what has ended.
     pub(super) has_garbage: bool,
@@ -92,6 +94,7 @@ impl Scheduler {
             unload_requests: Vec::new(),
             last_was_prefill: false,
             chunks: 0,
+            steps: 0,
             next_id: 0,
             has_garbage: false,
         }
