@@ -82,7 +82,7 @@ impl Draft {
         )?;
         let rendered = profile.chat.prompt(&request.prompt, &request.reasoning)?;
         let prompt_tokens = rendered.tokens.len() as u32;
-        let limit = profile.context_length();
+        let limit = profile.context_length;
         if prompt_tokens == 0 {
             return Err(invalid("prompt", "the prompt is empty"));
         }

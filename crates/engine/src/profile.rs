@@ -23,6 +23,8 @@ pub(crate) struct Profile {
     pub(crate) defaults: GenerationDefaults,
     /// Size of the model's vocabulary, which may be padded beyond the tokenizer's.
     pub(crate) vocab_size: u32,
+    /// Tokens that fit into the model's context.
+    pub(crate) context_length: u32,
 }
 
 impl Profile {
@@ -30,22 +32,22 @@ impl Profile {
     pub(crate) fn load(card: ModelCard) -> Result<Self, InferenceError> {
         let chat = ChatModel::load(&card.path, &card.id)?;
         let defaults = read_json(&card, "generation_config.json")?.unwrap_or_default();
-        let sizes: Sizes = read_json(&card, "config.json")?.unwrap_or_default();
+        let config: Config = read_json(&card, "config.json")?.unwrap_or_default();
+        let sizes = config.sizes.or(config.text_config.unwrap_or_default());
         let vocab_size = sizes
             .vocab_size
-            .or(sizes.text_config.and_then(|text| text.vocab_size))
             .unwrap_or(chat.tokenizer().vocab_size() as u32);
+        let context_length = card
+            .context_length
+            .or(sizes.max_position_embeddings)
+            .unwrap_or(u32::MAX);
         Ok(Self {
             card,
             chat,
             defaults,
             vocab_size,
+            context_length,
         })
-    }
-
-    /// Tokens that fit into the model's context.
-    pub(crate) fn context_length(&self) -> u32 {
-        self.card.context_length.unwrap_or(u32::MAX)
     }
 
     /// Bytes of a token, for those who only hold its id.
@@ -55,17 +57,31 @@ impl Profile {
     }
 }
 
+/// The little of config.json that is needed here. Multimodal models keep it a level deeper.
 #[derive(Default, Deserialize)]
+#[serde(default)]
+struct Config {
+    #[serde(flatten)]
+    sizes: Sizes,
+    text_config: Option<Sizes>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 struct Sizes {
     vocab_size: Option<u32>,
-    text_config: Option<TextSizes>,
+    max_position_embeddings: Option<u32>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct TextSizes {
-    vocab_size: Option<u32>,
+impl Sizes {
+    fn or(self, deeper: Self) -> Self {
+        Self {
+            vocab_size: self.vocab_size.or(deeper.vocab_size),
+            max_position_embeddings: self
+                .max_position_embeddings
+                .or(deeper.max_position_embeddings),
+        }
+    }
 }
 
 fn read_json<T: serde::de::DeserializeOwned>(

@@ -7,10 +7,11 @@ use std::{
 
 use macmlx_inference::{Dry, SamplingParams, Xtc};
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 /// What `generation_config.json` says about sampling; every field is optional there.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default)]
+#[serde(from = "Map<String, Value>")]
 pub(crate) struct GenerationDefaults {
     pub(crate) temperature: Option<f32>,
     pub(crate) top_p: Option<f32>,
@@ -18,6 +19,22 @@ pub(crate) struct GenerationDefaults {
     pub(crate) min_p: Option<f32>,
     pub(crate) typical_p: Option<f32>,
     pub(crate) repetition_penalty: Option<f32>,
+}
+
+impl From<Map<String, Value>> for GenerationDefaults {
+    /// Takes what is a number; files in the wild also say `null`, or `-1` for "all".
+    fn from(config: Map<String, Value>) -> Self {
+        let number = |key: &str| config.get(key).and_then(Value::as_f64);
+        let float = |key: &str| number(key).map(|value| value as f32);
+        Self {
+            temperature: float("temperature"),
+            top_p: float("top_p"),
+            top_k: number("top_k").map(|value| value.max(0.0) as u32),
+            min_p: float("min_p"),
+            typical_p: float("typical_p"),
+            repetition_penalty: float("repetition_penalty"),
+        }
+    }
 }
 
 /// Parameters of one sequence, nothing left open.
@@ -106,6 +123,20 @@ mod tests {
                 resolved.repetition_penalty
             ),
             (0.5, 20, 0.0, 1.0)
+        );
+    }
+
+    #[test]
+    fn odd_defaults_are_read_as_meant() {
+        let odd = r#"{"temperature": null, "top_k": -1, "top_p": 1, "min_p": "0.1"}"#;
+        let defaults: GenerationDefaults = serde_json::from_str(odd).unwrap();
+        assert_eq!(
+            defaults,
+            GenerationDefaults {
+                top_k: Some(0),
+                top_p: Some(1.0),
+                ..GenerationDefaults::default()
+            }
         );
     }
 

@@ -114,6 +114,19 @@ async fn the_context_ends_what_nothing_else_ends() {
 }
 
 #[tokio::test]
+async fn the_config_says_the_context_where_the_card_does_not() {
+    let mut home = Home::new(&["llama"]);
+    home.card("llama").context_length = None;
+    let engine = home.engine(EngineOptions::default());
+    let prompt: Vec<u32> = (0..513).map(|index| index % 90).collect();
+    let refused = InferenceError::ContextLength {
+        prompt_tokens: 513,
+        limit: 512,
+    };
+    assert_eq!(refusal(&engine, greedy("llama", &prompt, 1)).await, refused);
+}
+
+#[tokio::test]
 async fn what_cannot_be_honoured_is_refused_by_name() {
     let (_home, engine, prompt, _) = llama();
     let param = |error: InferenceError| match error {
