@@ -12,7 +12,7 @@ use futures::{
 };
 use macmlx_inference::{
     Backend, Catalog, ChatPrompt, EventStream, FinishReason, GenerateRequest, GenerationEvent,
-    InferenceError, Message, ModelCard, Prompt, Role, ScriptedCatalog,
+    InferenceError, Logprobs, Message, ModelCard, Prompt, Role, ScriptedCatalog,
 };
 use macmlx_models::{
     LogitsRows, Model, ModelError, Segment,
@@ -385,6 +385,45 @@ async fn out_of_memory_costs_the_longest_and_the_others_start_over() {
     );
     assert_eq!(short.error, None);
     assert_eq!(short.ids(0), counted(50, 30));
+}
+
+#[tokio::test]
+async fn out_of_memory_in_a_shared_chunk_keeps_all_the_others_asked_for() {
+    let setup = setup(EngineOptions::default());
+    let (is_there, go) = setup.control.pause_at(1);
+    let running = start(&setup.engine, &[1], 40).await;
+    reached(is_there).await;
+    // The next forward is the chunk that both share.
+    *setup.control.faults.lock().unwrap() = vec![(2, Fault::OutOfMemory)];
+    let mut short = greedy("llama", &[50, 51], 3);
+    short.choices = 2;
+    short.logprobs = Some(Logprobs {
+        top: 1,
+        prompt: true,
+    });
+    let release = async {
+        posted(&setup.engine, 3).await;
+        go.send(()).unwrap();
+    };
+    let (long, short, ()) = join3(
+        start(&setup.engine, &[10, 11, 12], 3),
+        setup.engine.generate(short),
+        release,
+    )
+    .await;
+    let (long, short) = join(read(long), read(short.unwrap())).await;
+    assert!(
+        matches!(long.error, Some(InferenceError::OutOfMemory { .. })),
+        "{:?}",
+        long.error
+    );
+    assert_eq!(short.error, None);
+    assert_eq!(short.prompt_logprobs.len(), 2);
+    assert_eq!(
+        (short.ids(0), short.ids(1)),
+        (counted(51, 3), counted(51, 3))
+    );
+    assert_eq!(read(running).await.ids(0), counted(1, 40));
 }
 
 #[tokio::test]

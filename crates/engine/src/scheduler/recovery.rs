@@ -4,26 +4,21 @@
 use macmlx_inference::InferenceError;
 use macmlx_models::cache::CacheOptions;
 
-use super::{
-    policy,
-    run_loop::Scheduler,
-    sequence::{Choice, Prefill},
-};
+use super::{policy, run_loop::Scheduler, sequence::Prefill};
 use crate::error::StepError;
 
 impl Scheduler {
     /// After a failed chunk: `indices` are the prefills that shared it.
     pub(super) fn recover_prefill(&mut self, indices: &[usize], error: StepError) {
-        let mut shared = Vec::new();
-        let mut index = 0;
-        self.prefilling.retain_mut(|prefill| {
-            let was_in = indices.contains(&index);
-            index += 1;
-            if was_in {
-                shared.append(&mut prefill.choices);
+        let (mut shared, mut others) = (Vec::new(), Vec::new());
+        for (index, prefill) in self.prefilling.drain(..).enumerate() {
+            if indices.contains(&index) {
+                shared.push(prefill);
+            } else {
+                others.push(prefill);
             }
-            !was_in
-        });
+        }
+        self.prefilling = others;
         self.settle(shared, error.into());
     }
 
@@ -34,40 +29,44 @@ impl Scheduler {
         let shared = self
             .decoding
             .drain(..)
-            .map(|sequence| sequence.choice)
+            .map(|sequence| Prefill {
+                request: sequence.choice.request.clone(),
+                tokens: sequence.choice.history().to_vec(),
+                position: 0,
+                cache: sequence.cache,
+                choices: vec![sequence.choice],
+                prompt_logprobs: None,
+            })
             .collect();
         self.settle(shared, error.into());
     }
 
-    /// Decides over choices whose caches are lost.
-    fn settle(&mut self, choices: Vec<Choice>, error: InferenceError) {
-        tracing::error!(%error, sequences = choices.len(), "a step failed");
+    /// Decides over those whose caches are lost.
+    fn settle(&mut self, shared: Vec<Prefill>, error: InferenceError) {
+        tracing::error!(%error, sequences = shared.len(), "a step failed");
+        if matches!(error, InferenceError::OutOfMemory { .. }) {
+            let lengths: Vec<usize> = shared.iter().map(|prefill| prefill.tokens.len()).collect();
+            if let Some(victim) = policy::victim(&lengths) {
+                shared[victim].request.borrow_mut().fail(error);
+            }
+        } else {
+            for prefill in &shared {
+                prefill.request.borrow_mut().fail(error.clone());
+            }
+        }
+        for prefill in shared {
+            if !prefill.request.borrow().is_over() {
+                self.start_over(prefill);
+            }
+        }
         self.has_garbage = true;
         if let Err(error) = mlx_rs::memory::clear_cache() {
             tracing::warn!(%error, "MLX kept its buffers");
         }
-        if !matches!(error, InferenceError::OutOfMemory { .. }) {
-            for choice in &choices {
-                choice.request.borrow_mut().fail(error.clone());
-            }
-            return;
-        }
-        let lengths: Vec<usize> = choices
-            .iter()
-            .map(|choice| choice.history().len())
-            .collect();
-        if let Some(victim) = policy::victim(&lengths) {
-            choices[victim].request.borrow_mut().fail(error);
-        }
-        for choice in choices {
-            if !choice.request.borrow().is_over() {
-                self.start_over(choice);
-            }
-        }
     }
 
-    /// Computes a choice's cache anew from its tokens.
-    fn start_over(&mut self, mut choice: Choice) {
+    /// Computes the cache anew from the tokens.
+    fn start_over(&mut self, mut prefill: Prefill) {
         let options = CacheOptions {
             quantization: self.options.kv_quantization,
         };
@@ -75,23 +74,21 @@ impl Scheduler {
             return;
         };
         match model.new_cache(&options) {
-            Ok(cache) => {
-                choice.reset_sampler(model.vocab_size());
-                self.prefilling.push(Prefill {
-                    request: choice.request.clone(),
-                    tokens: choice.history().to_vec(),
-                    position: 0,
-                    cache,
-                    choices: vec![choice],
-                    prompt_logprobs: None,
-                });
-            }
+            Ok(cache) => prefill.cache = cache,
             Err(error) => {
-                choice
+                return prefill
                     .request
                     .borrow_mut()
                     .fail(StepError::from(error).into());
             }
         }
+        prefill.position = 0;
+        if let Some(collected) = &mut prefill.prompt_logprobs {
+            collected.rows.clear();
+        }
+        for choice in &mut prefill.choices {
+            choice.reset_sampler(model.vocab_size());
+        }
+        self.prefilling.push(prefill);
     }
 }
