@@ -132,7 +132,14 @@ fn ensure(needs: &[Need]) -> Result<()> {
         if !is_root() {
             bail!("packages are missing; run: sudo apt-get install {debian}");
         }
-        return apt_install(&debian);
+        apt_install(&debian)?;
+        if let Some(need) = missing.iter().find(|need| !(need.is_present)()) {
+            bail!(
+                "{} is installed and still not found; is another one first?",
+                need.debian
+            );
+        }
+        return Ok(());
     }
     for (program, command, name) in [
         (
