@@ -1,1 +1,59 @@
-fn main() {}
+//! `macmlx`: language models on this machine, from the command line.
+
+mod commands;
+mod format;
+mod interrupt;
+mod logs;
+mod output;
+mod remote;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use macmlx_host::Host;
+use macmlx_settings::Environment;
+
+use crate::{commands::Command, output::Output};
+
+/// Runs language models on this machine and serves them to OpenAI-compatible clients.
+#[derive(Debug, Parser)]
+#[command(name = "macmlx", version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+    /// Print JSON in a stable shape instead of text.
+    #[arg(long, global = true)]
+    json: bool,
+    /// Print errors only.
+    #[arg(short, long, global = true)]
+    quiet: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let output = Output::new(arguments.json, arguments.quiet);
+    match start(arguments.command, &output) {
+        Ok(code) => code,
+        // Whoever reads has read enough.
+        Err(error) if output::is_closed(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            output.failure(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(command: Command, output: &Output) -> anyhow::Result<ExitCode> {
+    let host = Host::open(Environment::from_process())?;
+    let _logs = logs::start(&host, &command)?;
+    for warning in &host.warnings {
+        output.note(warning);
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let result = runtime.block_on(Box::pin(commands::run(command, &host, output)));
+    // A line editor may still wait for a key on another thread.
+    runtime.shutdown_background();
+    result
+}

@@ -4,6 +4,7 @@
 use std::{
     collections::BTreeMap,
     fs,
+    ops::ControlFlow,
     path::{Path, PathBuf},
 };
 
@@ -47,7 +48,7 @@ fn import_fixture(name: &str, models: &Path) -> Result<Imported, Error> {
         id: format!("test/{name}"),
         models: models.into(),
     };
-    import(&options, &mut |_| {})
+    import(&options, &mut |_| ControlFlow::Continue(()))
 }
 
 struct Tensor {
@@ -302,13 +303,32 @@ fn a_file_cut_anywhere_is_refused_and_leaves_nothing() {
             id: "test/cut".into(),
             models: models.clone(),
         };
-        let error = import(&options, &mut |_| {}).unwrap_err();
+        let error = import(&options, &mut |_| ControlFlow::Continue(())).unwrap_err();
         assert!(
             matches!(error, Error::Damaged(_) | Error::NotGguf { .. }),
             "{error}"
         );
         assert!(!models.join("test/cut").exists());
     }
+}
+
+#[test]
+fn a_stopped_import_leaves_nothing() {
+    let models = tempfile::tempdir().unwrap();
+    let options = Options {
+        file: fixture("llama_q4_1.gguf"),
+        id: "test/stopped".into(),
+        models: models.path().into(),
+    };
+    let stopped = import(&options, &mut |progress| {
+        if progress.done_bytes * 2 > progress.total_bytes {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    });
+    assert!(matches!(stopped, Err(Error::Stopped)));
+    assert_eq!(fs::read_dir(models.path()).unwrap().count(), 0);
 }
 
 #[test]

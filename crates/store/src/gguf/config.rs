@@ -21,11 +21,19 @@ const FOREIGN_KEYS: [&str; 6] = [
 ];
 
 /// What the tensors say beside the metadata.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says whether a tensor is in the file"
+)]
 #[derive(Debug)]
 pub(super) struct Observed {
     pub vocabulary: u64,
     pub has_output: bool,
+    /// Of query, key and value projections.
     pub has_attention_bias: bool,
+    /// Of the projection behind attention.
+    pub has_output_bias: bool,
+    pub has_mlp_bias: bool,
     /// Factors of a scaled rotary embedding.
     pub rope_factors: Option<Vec<f32>>,
     /// `float16`, `bfloat16` or `float32`.
@@ -62,6 +70,12 @@ pub(super) fn build(
         if let Some(value) = metadata.model_float(key)? {
             return Err(unsupported(key, value));
         }
+    }
+    // MLX's llama has one switch for all four projections.
+    if architecture == Architecture::Llama
+        && observed.has_attention_bias != observed.has_output_bias
+    {
+        return Err(unsupported("attention bias", "on some projections only"));
     }
     let hidden = metadata.required_unsigned("embedding_length")?;
     let layers = metadata.required_unsigned("block_count")?;
@@ -103,7 +117,7 @@ pub(super) fn build(
     set("vocab_size", json!(observed.vocabulary));
     set("tie_word_embeddings", json!(!observed.has_output));
     set("attention_bias", json!(observed.has_attention_bias));
-    set("mlp_bias", json!(false));
+    set("mlp_bias", json!(observed.has_mlp_bias));
     set("torch_dtype", json!(observed.dtype));
     if architecture == Architecture::Gemma3 {
         let query_scalar = if layers == GEMMA_27B_LAYERS {

@@ -43,6 +43,8 @@ pub enum Error {
     Split { count: u64 },
     #[error("`{0}` cannot name a model; use OWNER/REPO of letters, digits, `-`, `_` and `.`")]
     Name(String),
+    #[error("the import was stopped; nothing is left of it")]
+    Stopped,
     #[error("{} exists already; remove it first or choose another --name", path.display())]
     Exists { path: PathBuf },
 }

@@ -2,6 +2,7 @@
 
 use std::{
     fs::{self, File},
+    ops::ControlFlow,
     path::{Path, PathBuf},
 };
 
@@ -61,8 +62,11 @@ pub fn default_id(file: &Path) -> String {
 }
 
 /// Turns a GGUF file into a model folder. Either the whole folder is there afterwards or nothing
-/// is. Blocks for as long as copying the file takes.
-pub fn import(options: &Options, progress: &mut dyn FnMut(Progress)) -> Result<Imported, Error> {
+/// is. Blocks for as long as copying the file takes; `progress` may end it.
+pub fn import(
+    options: &Options,
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<Imported, Error> {
     check_name(&options.id)?;
     let destination = options.models.join(&options.id);
     if destination.exists() {
@@ -95,7 +99,7 @@ fn write_folder(
     options: &Options,
     header: &Header,
     folder: &Path,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Imported, Error> {
     let metadata = &header.metadata;
     let architecture = Architecture::from_name(metadata.architecture())?;
@@ -114,6 +118,8 @@ fn write_folder(
         vocabulary: embedding.shape.first().copied().unwrap_or_default(),
         has_output: tensor("output.weight").is_some(),
         has_attention_bias: tensor("blk.0.attn_q.bias").is_some(),
+        has_output_bias: tensor("blk.0.attn_output.bias").is_some(),
+        has_mlp_bias: tensor("blk.0.ffn_up.bias").is_some(),
         rope_factors,
         dtype: compute.config_name(),
     };

@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     fs::File,
     io,
+    ops::ControlFlow,
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
 };
@@ -38,7 +39,7 @@ impl Writer<'_> {
     pub(super) fn write(
         &self,
         items: &[Item],
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<(), Error> {
         let size = |item: &Item| {
             item.outputs()
@@ -77,7 +78,7 @@ impl Writer<'_> {
                 progress(Progress {
                     done_bytes,
                     total_bytes,
-                });
+                })
             })?;
         }
         if shards.len() > 1 {
@@ -92,7 +93,7 @@ impl Writer<'_> {
         &self,
         path: &Path,
         items: &[&Item],
-        written: &mut dyn FnMut(u64),
+        written: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<(), Error> {
         let mut tensors = BTreeMap::new();
         let mut end = 0;
@@ -121,7 +122,9 @@ impl Writer<'_> {
             self.item(item, &target, position)?;
             let bytes = outputs.iter().map(|output| output.bytes).sum::<u64>();
             position += bytes;
-            written(bytes);
+            if written(bytes).is_break() {
+                return Err(Error::Stopped);
+            }
         }
         file.sync_all().map_err(Error::io(path))
     }

@@ -55,9 +55,39 @@ pub(super) fn is_model(folder: &Path) -> bool {
         })
 }
 
+/// What changes when a file of a folder does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    /// Newest change of any file.
+    modified: Option<SystemTime>,
+    size_bytes: u64,
+}
+
+impl Stamp {
+    pub(super) fn of(folder: &Path) -> Self {
+        let files = fs::read_dir(folder)
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| {
+                // Through links, as the hub's own cache has them.
+                fs::metadata(entry.ok()?.path()).ok()
+            });
+        files.fold(
+            Self {
+                modified: None,
+                size_bytes: 0,
+            },
+            |stamp, file| Self {
+                modified: stamp.modified.max(file.modified().ok()),
+                size_bytes: stamp.size_bytes + file.len(),
+            },
+        )
+    }
+}
+
 /// Describes a folder.
-pub(super) fn describe(id: &str, folder: &Path) -> Entry {
-    let state = match card(id, folder) {
+pub(super) fn describe(id: &str, folder: &Path, stamp: Stamp) -> Entry {
+    let state = match card(id, folder, stamp) {
         Ok(card) => State::Complete(card),
         Err(reason) => State::Incomplete { reason },
     };
@@ -68,7 +98,7 @@ pub(super) fn describe(id: &str, folder: &Path) -> Entry {
     }
 }
 
-fn card(id: &str, folder: &Path) -> Result<ModelCard, String> {
+fn card(id: &str, folder: &Path, stamp: Stamp) -> Result<ModelCard, String> {
     let text =
         fs::read_to_string(folder.join("config.json")).map_err(|_| without_config(folder))?;
     let config: Value =
@@ -78,14 +108,6 @@ fn card(id: &str, folder: &Path) -> Result<ModelCard, String> {
     if !folder.join("tokenizer.json").is_file() {
         return Err("tokenizer.json is missing".into());
     }
-    let modified_unix = weights
-        .files
-        .iter()
-        .chain([&folder.join("config.json")])
-        .filter_map(|file| fs::metadata(file).ok()?.modified().ok())
-        .map(unix_seconds)
-        .max()
-        .unwrap_or_default();
     Ok(ModelCard {
         id: id.to_owned(),
         path: folder.to_path_buf(),
@@ -94,7 +116,7 @@ fn card(id: &str, folder: &Path) -> Result<ModelCard, String> {
         size_bytes: weights.size_bytes,
         quantization: facts.quantization.or(weights.dtype).or(facts.dtype),
         parameters: Some(weights.parameters),
-        modified_unix,
+        modified_unix: stamp.modified.map_or(0, unix_seconds),
     })
 }
 

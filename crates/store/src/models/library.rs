@@ -6,18 +6,14 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
-    time::SystemTime,
 };
 
 use macmlx_inference::{Catalog, InferenceError, ModelCard};
 
 use super::{
-    folder::{self, Entry, State},
+    folder::{self, Entry, Stamp, State},
     reference::{self, Match},
 };
-
-/// What a description depends on: when the folder and its config last changed.
-type Stamp = (Option<SystemTime>, Option<SystemTime>);
 
 /// The local models below one folder: `<owner>/<repo>/` and, as older versions laid them out,
 /// `<repo>/`.
@@ -140,17 +136,15 @@ impl Library {
     }
 
     fn describe(&self, id: &str, path: &Path) -> Entry {
-        let modified = |path: &Path| fs::metadata(path).ok()?.modified().ok();
-        let stamp = (modified(path), modified(&path.join("config.json")));
+        let stamp = Stamp::of(path);
         let mut described = self
             .described
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         match described.get(path) {
-            // What is incomplete may be completed by a write that leaves these times alone.
-            Some((known, entry)) if *known == stamp && entry.card().is_some() => entry.clone(),
+            Some((known, entry)) if *known == stamp => entry.clone(),
             _ => {
-                let entry = folder::describe(id, path);
+                let entry = folder::describe(id, path, stamp);
                 described.insert(path.to_path_buf(), (stamp, entry.clone()));
                 entry
             }

@@ -216,7 +216,7 @@ def make(name, architecture, kind, embedding, tokenizer, *, tied=True, bias=Fals
             ("ffn_down", "mlp.down_proj", HIDDEN, INNER, None),
         ]:
             put(f"{here}.{part}.weight", f"{there}.{module}", (rows, columns), heads=heads)
-            if bias and part in ("attn_q", "attn_k", "attn_v"):
+            if bias and (part in ("attn_q", "attn_k", "attn_v") or (llama and part == "attn_output")):
                 put(f"{here}.{part}.bias", f"{there}.{module}.bias", (rows,), Type.F32, heads=heads, norm=True)
         norms = {"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm"}
         if architecture == "gemma3":

@@ -1,0 +1,143 @@
+//! `macmlx serve`: the server in the foreground.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use macmlx_host::{Host, Owner, ServeOptions, Server};
+use macmlx_settings::env;
+use serde_json::json;
+
+use crate::{interrupt, output::Output};
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Address to listen on; anything but this machine's own needs an API key.
+    #[arg(long, env = env::MACMLX_HOST)]
+    host: Option<String>,
+    /// Port to listen on; when it is taken the next free one is used (0: any free one).
+    #[arg(long, env = env::MACMLX_PORT)]
+    port: Option<u16>,
+    /// Fail when the port is taken.
+    #[arg(long)]
+    fixed_port: bool,
+    /// Model to load right away; others are loaded when a client asks for them.
+    #[arg(long, env = env::MACMLX_MODEL)]
+    model: Option<String>,
+    /// Key that clients must send.
+    #[arg(long, env = env::MACMLX_API_KEY, hide_env_values = true)]
+    api_key: Option<String>,
+    /// Another name this server may be reached under (may be repeated).
+    #[arg(long, value_name = "NAME")]
+    allow_host: Vec<String>,
+    /// A web site whose pages may call this server, such as https://chat.example.org (may be
+    /// repeated; `*` is any).
+    #[arg(long, value_name = "ORIGIN")]
+    allow_origin: Vec<String>,
+    /// Sequences that are decoded together.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    max_batch: Option<u32>,
+    /// Requests that may wait before new ones are turned away.
+    #[arg(long, value_name = "COUNT")]
+    max_waiting: Option<u32>,
+    /// Prompt tokens computed between two decode steps.
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
+    prefill_chunk: Option<u32>,
+    /// On CPUs: weights that need no more than this many gigabytes as float32 are held that way.
+    #[arg(long, value_name = "GB")]
+    dequantize_budget: Option<f64>,
+    /// Bits of the KV cache (4 or 8); without it the cache keeps the model's precision.
+    #[arg(long, value_name = "BITS", value_parser = ["4", "8"])]
+    kv_bits: Option<String>,
+}
+
+pub(crate) async fn run(
+    arguments: Arguments,
+    host: &Host,
+    output: &Output,
+) -> anyhow::Result<ExitCode> {
+    let mut host = host.clone();
+    let settings = &mut host.settings;
+    overwrite(&mut settings.max_batch_size, arguments.max_batch);
+    overwrite(&mut settings.max_waiting_requests, arguments.max_waiting);
+    overwrite(&mut settings.prefill_chunk_tokens, arguments.prefill_chunk);
+    overwrite(
+        &mut settings.dequantize_budget_gb,
+        arguments.dequantize_budget,
+    );
+    if let Some(bits) = arguments.kv_bits {
+        settings.kv_bits = Some(bits.parse()?);
+    }
+    let options = ServeOptions {
+        host: arguments.host,
+        port: arguments.port,
+        is_port_fixed: arguments.fixed_port,
+        api_key: arguments.api_key,
+        model: arguments.model,
+        allowed_hosts: arguments.allow_host,
+        cors_origins: arguments.allow_origin,
+        ..ServeOptions::default()
+    };
+    // Ahead of the greeting: whoever reads it may ask for the end at once.
+    let asked = interrupt::asked_to_end()?;
+    let server = host.serve(options, Owner::Cli).await?;
+    greet(&server, &host, output)?;
+    let stopping = server.stopping();
+    tokio::select! {
+        () = asked => {}
+        () = stopping => {}
+    }
+    output.note("stopping; running answers get a few seconds (Ctrl-C again ends at once)");
+    server.stop();
+    server.ended().await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn overwrite<T>(setting: &mut T, argument: Option<T>) {
+    if let Some(value) = argument {
+        *setting = value;
+    }
+}
+
+/// Says where the server is and how to use it.
+fn greet(server: &Server, host: &Host, output: &Output) -> anyhow::Result<()> {
+    let url = server.url();
+    if output.is_json() {
+        output.json(&json!({
+            "url": url,
+            "openai_base_url": format!("{url}/v1"),
+            "address": server.address,
+            "wanted_port": server.wanted_port,
+            "needs_api_key": server.needs_api_key,
+            "pid": std::process::id(),
+        }))?;
+        return Ok(());
+    }
+    if let Some(wanted) = server.wanted_port {
+        output.note(&format!(
+            "port {wanted} is taken; using {}",
+            server.address.port()
+        ));
+    }
+    output.line(&format!("macMLX serves at {url}"))?;
+    let key = if server.needs_api_key {
+        "your API key"
+    } else {
+        "any text as API key"
+    };
+    output.line(&format!(
+        "OpenAI clients: base URL {url}/v1, {key} (OPENAI_BASE_URL={url}/v1)"
+    ))?;
+    output.line(&format!(
+        "control: {url}/x/status with the token in {}",
+        host.home.control_token_file().display()
+    ))?;
+    let models = host.library.entries();
+    let usable = models.iter().filter(|entry| entry.card().is_some()).count();
+    if usable == 0 {
+        output.note(
+            "there are no models yet: `macmlx pull OWNER/MODEL` or `macmlx import FILE.gguf`",
+        );
+    }
+    output.note("Ctrl-C stops it");
+    Ok(())
+}

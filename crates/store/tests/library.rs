@@ -1,0 +1,139 @@
+//! The models folder as others leave it: both layouts, links, hidden and incomplete folders.
+
+use std::{fs, path::Path};
+
+use macmlx_inference::{Catalog, InferenceError};
+use macmlx_store::models::{Library, RemoveError, State};
+
+fn put_model(folder: &Path) {
+    fs::create_dir_all(folder).unwrap();
+    fs::write(
+        folder.join("config.json"),
+        r#"{"model_type": "llama", "max_position_embeddings": 2048}"#,
+    )
+    .unwrap();
+    fs::write(folder.join("tokenizer.json"), "{}").unwrap();
+    let header = r#"{"a.weight":{"dtype":"BF16","shape":[2,2],"data_offsets":[0,8]}}"#;
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header.bytes());
+    bytes.extend([0; 8]);
+    fs::write(folder.join("model.safetensors"), bytes).unwrap();
+}
+
+fn reason(library: &Library, id: &str) -> String {
+    match library.find(id).unwrap().state {
+        State::Incomplete { reason } => reason,
+        State::Complete(card) => panic!("{card:?}"),
+    }
+}
+
+#[test]
+fn both_layouts_are_found_and_hidden_folders_are_not() {
+    let root = tempfile::tempdir().unwrap();
+    put_model(&root.path().join("owner/model"));
+    put_model(&root.path().join("flat-model"));
+    put_model(&root.path().join(".importing-1/model"));
+    put_model(&root.path().join("owner/.moving-1/model"));
+    fs::create_dir_all(root.path().join("owner/notes")).unwrap();
+    let library = Library::new(root.path());
+    let ids: Vec<String> = library.list().into_iter().map(|card| card.id).collect();
+    assert_eq!(ids, ["flat-model", "owner/model"]);
+    let card = library.resolve("model").unwrap();
+    assert_eq!(card.quantization.as_deref(), Some("bf16"));
+    assert_eq!(card.parameters, Some(4));
+    assert_eq!(card.context_length, Some(2048));
+}
+
+#[test]
+fn a_missing_folder_holds_no_models() {
+    let library = Library::new("/no/such/folder");
+    assert!(library.list().is_empty());
+    assert!(matches!(
+        library.resolve("x"),
+        Err(InferenceError::ModelNotFound { .. })
+    ));
+}
+
+#[test]
+fn models_elsewhere_are_reached_by_path() {
+    let root = tempfile::tempdir().unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    put_model(&elsewhere.path().join("model"));
+    put_model(&root.path().join("owner/model"));
+    let library = Library::new(root.path());
+    let path = elsewhere.path().join("model");
+    let card = library.resolve(path.to_str().unwrap()).unwrap();
+    assert_eq!(card.path, fs::canonicalize(&path).unwrap());
+    let inside = root.path().join("owner/model");
+    let card = library.resolve(inside.to_str().unwrap()).unwrap();
+    assert_eq!(card.id, "owner/model");
+    assert!(matches!(
+        library.remove(path.to_str().unwrap()),
+        Err(RemoveError::Outside { .. })
+    ));
+    assert!(path.exists());
+}
+
+#[test]
+fn what_is_missing_is_named_until_it_is_there() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("owner/model");
+    put_model(&folder);
+    let index = folder.join("model.safetensors.index.json");
+    fs::write(
+        &index,
+        r#"{"weight_map": {"a": "model.safetensors", "b": "other.safetensors"}}"#,
+    )
+    .unwrap();
+    let library = Library::new(root.path());
+    assert!(reason(&library, "model").contains("other.safetensors"));
+    let refused = library.resolve("model").unwrap_err();
+    assert!(matches!(refused, InferenceError::ModelLoad { .. }));
+    assert!(library.list().is_empty());
+    fs::copy(
+        folder.join("model.safetensors"),
+        folder.join("other.safetensors"),
+    )
+    .unwrap();
+    assert_eq!(library.list().len(), 1);
+    fs::remove_file(folder.join("tokenizer.json")).unwrap();
+    assert!(reason(&library, "model").contains("tokenizer.json"));
+}
+
+#[test]
+fn a_gguf_file_points_to_the_import() {
+    let root = tempfile::tempdir().unwrap();
+    fs::create_dir_all(root.path().join("owner/model")).unwrap();
+    fs::write(root.path().join("owner/model/m.gguf"), "GGUF").unwrap();
+    let library = Library::new(root.path());
+    assert!(reason(&library, "model").contains("macmlx import"));
+}
+
+#[test]
+fn removing_the_last_model_removes_its_owner() {
+    let root = tempfile::tempdir().unwrap();
+    put_model(&root.path().join("owner/one"));
+    put_model(&root.path().join("owner/two"));
+    let library = Library::new(root.path());
+    library.remove("one").unwrap();
+    assert!(root.path().join("owner/two").exists());
+    library.remove("two").unwrap();
+    assert!(!root.path().join("owner").exists());
+    assert!(matches!(
+        library.remove("two"),
+        Err(RemoveError::Resolve(InferenceError::ModelNotFound { .. }))
+    ));
+}
+
+#[cfg(unix)]
+#[test]
+fn removing_a_link_keeps_what_it_points_to() {
+    let root = tempfile::tempdir().unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    put_model(&elsewhere.path().join("model"));
+    std::os::unix::fs::symlink(elsewhere.path().join("model"), root.path().join("link")).unwrap();
+    let library = Library::new(root.path());
+    library.remove("link").unwrap();
+    assert!(!root.path().join("link").exists());
+    assert!(elsewhere.path().join("model/config.json").exists());
+}
