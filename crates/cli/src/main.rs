@@ -32,7 +32,7 @@ struct Arguments {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let output = Output::new(arguments.json, arguments.quiet);
-    match start(arguments.command, &output) {
+    match start(arguments.command, output) {
         Ok(code) => code,
         // Whoever reads has read enough.
         Err(error) if output::is_closed(&error) => ExitCode::SUCCESS,
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn start(command: Command, output: &Output) -> anyhow::Result<ExitCode> {
+fn start(command: Command, output: Output) -> anyhow::Result<ExitCode> {
     let host = Host::open(Environment::from_process())?;
     let _logs = logs::start(&host, &command)?;
     for warning in &host.warnings {

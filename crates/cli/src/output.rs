@@ -1,6 +1,9 @@
 //! Everything the commands print, and the only place that prints.
 
-use std::io::{self, IsTerminal, Write};
+use std::{
+    fmt::Write as _,
+    io::{self, IsTerminal, Write},
+};
 
 use serde::Serialize;
 
@@ -25,49 +28,10 @@ impl Output {
         !self.is_json && !self.is_quiet && io::stderr().is_terminal()
     }
 
-    /// A line of the result.
-    pub(crate) fn line(self, text: &str) -> io::Result<()> {
-        let mut stdout = io::stdout().lock();
-        writeln!(stdout, "{text}")?;
-        stdout.flush()
-    }
-
-    /// A piece of the result as it comes.
-    pub(crate) fn piece(self, text: &str) -> io::Result<()> {
-        let mut stdout = io::stdout().lock();
-        stdout.write_all(text.as_bytes())?;
-        stdout.flush()
-    }
-
-    /// The result as one line of JSON.
-    pub(crate) fn json(self, value: &impl Serialize) -> io::Result<()> {
-        self.line(&serde_json::to_string(value)?)
-    }
-
-    /// Rows with aligned columns under a heading.
-    pub(crate) fn table(self, heading: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
-        let mut widths: Vec<usize> = heading.iter().map(|cell| cell.chars().count()).collect();
-        for row in rows {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(cell.chars().count());
-            }
-        }
-        let mut stdout = io::stdout().lock();
-        let heading: Vec<String> = heading.iter().map(|cell| (*cell).to_owned()).collect();
-        for row in std::iter::once(&heading).chain(rows) {
-            let mut line = String::new();
-            for (cell, &width) in row.iter().zip(&widths) {
-                line.push_str(&format!("{cell:<width$}   "));
-            }
-            writeln!(stdout, "{}", line.trim_end())?;
-        }
-        stdout.flush()
-    }
-
     /// Something worth knowing that is not the result.
     pub(crate) fn note(self, text: &str) {
         if !self.is_quiet {
-            self.aside(text);
+            aside(text);
         }
     }
 
@@ -76,16 +40,56 @@ impl Output {
         let text = one_line(error);
         if self.is_json {
             let value = serde_json::json!({"error": {"message": text}});
-            self.aside(&value.to_string());
+            aside(&value.to_string());
         } else {
-            self.aside(&format!("error: {text}"));
+            aside(&format!("error: {text}"));
         }
     }
+}
 
-    fn aside(self, text: &str) {
-        // Nobody is left to be told when standard error is gone.
-        let _ = writeln!(io::stderr().lock(), "{text}");
+/// A line of the result.
+pub(crate) fn line(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "{text}")?;
+    stdout.flush()
+}
+
+/// A piece of the result as it comes.
+pub(crate) fn piece(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
+}
+
+/// The result as one line of JSON.
+pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
+    line(&serde_json::to_string(value)?)
+}
+
+/// Rows with aligned columns under a heading.
+pub(crate) fn table(heading: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
+    let mut widths: Vec<usize> = heading.iter().map(|cell| cell.chars().count()).collect();
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
     }
+    let mut stdout = io::stdout().lock();
+    let heading: Vec<String> = heading.iter().map(|cell| (*cell).to_owned()).collect();
+    for row in std::iter::once(&heading).chain(rows) {
+        let mut line = String::new();
+        for (cell, &width) in row.iter().zip(&widths) {
+            // Writing into a text cannot fail.
+            let _ = write!(line, "{cell:<width$}   ");
+        }
+        writeln!(stdout, "{}", line.trim_end())?;
+    }
+    stdout.flush()
+}
+
+fn aside(text: &str) {
+    // Nobody is left to be told when standard error is gone.
+    let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
 /// Whether the reader of standard output went away.

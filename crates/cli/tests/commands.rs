@@ -1,6 +1,8 @@
 //! The program itself, in a home of its own: what it prints, how it exits, and a whole life of a
 //! server.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 use std::{
     fs,
     io::{BufRead, BufReader, Write},

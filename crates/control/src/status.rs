@@ -7,6 +7,10 @@ use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System};
 
 use crate::Control;
 
+#[expect(
+    clippy::struct_field_names,
+    reason = "the fields are the wire's, and `status` is one"
+)]
 /// The first seven fields are those of earlier versions.
 #[derive(Debug, Serialize)]
 pub(crate) struct Status {

@@ -1,5 +1,7 @@
 //! Control routes: closed without the token, and what they do with it.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 use std::{
     sync::{
         Arc,

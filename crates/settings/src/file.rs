@@ -61,8 +61,8 @@ pub fn load(path: &Path) -> Result<Loaded, Error> {
 }
 
 /// Applies a JSON merge patch (RFC 7396: `null` removes a key) and writes the file.
-pub fn patch(path: &Path, patch: &Value) -> Result<Settings, Error> {
-    let Value::Object(changes) = patch else {
+pub fn patch(path: &Path, changes: &Value) -> Result<Settings, Error> {
+    let Value::Object(changes) = changes else {
         return Err(Error::NotAnObject);
     };
     let mut document = read_document(path)?;

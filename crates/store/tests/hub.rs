@@ -1,5 +1,7 @@
 //! Pulls from a hub double: selection, resuming, checking, and what each refusal tells the user.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 mod hub_double;
 
 use std::{fs, path::Path};

@@ -1,5 +1,11 @@
 //! The models folder as others leave it: both layouts, links, hidden and incomplete folders.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests fail by panicking"
+)]
+
 use std::{fs, path::Path};
 
 use macmlx_inference::{Catalog, InferenceError};

@@ -19,12 +19,13 @@ use serde_json::json;
 use crate::{
     format,
     interrupt::{self, INTERRUPTED},
-    output::Output,
+    output::{self, Output},
 };
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// GGUF file (llama, qwen2, qwen3 or gemma3; Q4_0, Q4_1, Q8_0, F16, BF16 or F32).
+    /// GGUF file.
+    #[arg(help = "GGUF file (llama, qwen2, qwen3 or gemma3; Q4_0, Q4_1, Q8_0, F16, BF16 or F32)")]
     file: PathBuf,
     /// Name of the model; local/<FILE NAME> unless given.
     #[arg(long, value_name = "OWNER/REPO")]
@@ -34,7 +35,7 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(
     arguments: Arguments,
     host: &Host,
-    output: &Output,
+    output: Output,
 ) -> anyhow::Result<ExitCode> {
     let options = gguf::Options {
         id: arguments
@@ -82,7 +83,7 @@ pub(crate) async fn run(
         imported => imported?,
     };
     if output.is_json() {
-        output.json(&json!({
+        output::json(&json!({
             "id": imported.id,
             "path": imported.path,
             "model_type": imported.model_type,
@@ -90,7 +91,7 @@ pub(crate) async fn run(
             "size_bytes": imported.size_bytes,
         }))?;
     } else {
-        output.line(&format!(
+        output::line(&format!(
             "imported {} ({}, {})",
             imported.id,
             imported.model_type,

@@ -6,13 +6,16 @@ use macmlx_host::Host;
 use macmlx_store::models::{Entry, State};
 use serde_json::{Value, json};
 
-use crate::{format, output::Output};
+use crate::{
+    format,
+    output::{self, Output},
+};
 
-pub(crate) fn run(host: &Host, output: &Output) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(host: &Host, output: Output) -> anyhow::Result<ExitCode> {
     let entries = host.library.entries();
     if output.is_json() {
         let models: Vec<Value> = entries.iter().map(as_json).collect();
-        output.json(&json!({"models": models}))?;
+        output::json(&json!({"models": models}))?;
         return Ok(ExitCode::SUCCESS);
     }
     if entries.is_empty() {
@@ -23,7 +26,7 @@ pub(crate) fn run(host: &Host, output: &Output) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let rows: Vec<Vec<String>> = entries.iter().map(row).collect();
-    output.table(
+    output::table(
         &["NAME", "SIZE", "QUANT", "PARAMETERS", "CONTEXT", "MODIFIED"],
         &rows,
     )?;

@@ -42,11 +42,7 @@ pub(crate) enum Command {
     Stop,
 }
 
-pub(crate) async fn run(
-    command: Command,
-    host: &Host,
-    output: &Output,
-) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(command: Command, host: &Host, output: Output) -> anyhow::Result<ExitCode> {
     match command {
         Command::Serve(arguments) => serve::run(arguments, host, output).await,
         Command::Run(arguments) => run::run(arguments, host, output).await,

@@ -5,12 +5,16 @@ use std::{process::ExitCode, time::Duration};
 use macmlx_host::{Host, running};
 use serde_json::{Value, json};
 
-use crate::{format, output::Output, remote::Remote};
+use crate::{
+    format,
+    output::{self, Output},
+    remote::Remote,
+};
 
-pub(crate) async fn run(host: &Host, output: &Output) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(host: &Host, output: Output) -> anyhow::Result<ExitCode> {
     let Some(record) = running(&host.home) else {
         if output.is_json() {
-            output.json(&json!({"server": null, "models": []}))?;
+            output::json(&json!({"server": null, "models": []}))?;
         } else {
             output.note("no server is running; `macmlx serve` starts one");
         }
@@ -30,7 +34,7 @@ pub(crate) async fn run(host: &Host, output: &Output) -> anyhow::Result<ExitCode
         ] {
             server[key] = status[key].clone();
         }
-        output.json(&json!({"server": server, "models": status["models"]}))?;
+        output::json(&json!({"server": server, "models": status["models"]}))?;
         return Ok(ExitCode::SUCCESS);
     }
     let uptime = Duration::from_secs_f64(status["uptime_seconds"].as_f64().unwrap_or_default());
@@ -42,7 +46,7 @@ pub(crate) async fn run(host: &Host, output: &Output) -> anyhow::Result<ExitCode
     ));
     let models = status["models"].as_array().map_or(&[][..], Vec::as_slice);
     let rows: Vec<Vec<String>> = models.iter().map(row).collect();
-    output.table(&["NAME", "MEMORY", "WEIGHTS", "ACTIVE", "IDLE"], &rows)?;
+    output::table(&["NAME", "MEMORY", "WEIGHTS", "ACTIVE", "IDLE"], &rows)?;
     Ok(ExitCode::SUCCESS)
 }
 

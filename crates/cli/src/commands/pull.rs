@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::{
     format,
     interrupt::{self, INTERRUPTED},
-    output::Output,
+    output::{self, Output},
 };
 
 /// Without bars, a line this often.
@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(
     arguments: Arguments,
     host: &Host,
-    output: &Output,
+    output: Output,
 ) -> anyhow::Result<ExitCode> {
     let hub = host.hub()?;
     let request = hub::Request {
@@ -37,7 +37,7 @@ pub(crate) async fn run(
         models: host.models(),
         downloads: host.home.downloads(),
     };
-    let mut display = Display::new(*output)?;
+    let mut display = Display::new(output)?;
     let pulled = {
         let mut report = |event| display.show(&event);
         tokio::select! {
@@ -55,14 +55,14 @@ pub(crate) async fn run(
     };
     let pulled = pulled?;
     if output.is_json() {
-        output.json(&json!({
+        output::json(&json!({
             "id": pulled.id,
             "path": pulled.path,
             "commit": pulled.commit,
             "size_bytes": pulled.size_bytes,
         }))?;
     } else {
-        output.line(&format!(
+        output::line(&format!(
             "pulled {} ({})",
             pulled.id,
             format::size(pulled.size_bytes)

@@ -10,7 +10,11 @@ use clap::Args;
 use macmlx_host::{Host, running};
 use serde_json::json;
 
-use crate::{format, output::Output, remote::Remote};
+use crate::{
+    format,
+    output::{self, Output},
+    remote::Remote,
+};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -24,7 +28,7 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(
     arguments: &Arguments,
     host: &Host,
-    output: &Output,
+    output: Output,
 ) -> anyhow::Result<ExitCode> {
     let entry = host.library.find(&arguments.model)?;
     if is_loaded(host, &entry.id).await {
@@ -53,9 +57,9 @@ pub(crate) async fn run(
     // By its id: what was shown is what goes.
     let removed = host.library.remove(&entry.id)?;
     if output.is_json() {
-        output.json(&json!({"removed": removed.id, "freed_bytes": size_bytes}))?;
+        output::json(&json!({"removed": removed.id, "freed_bytes": size_bytes}))?;
     } else {
-        output.line(&format!(
+        output::line(&format!(
             "removed {}, {} freed",
             removed.id,
             format::size(size_bytes)

@@ -7,7 +7,10 @@ use macmlx_host::{Host, Owner, ServeOptions, Server};
 use macmlx_settings::env;
 use serde_json::json;
 
-use crate::{interrupt, output::Output};
+use crate::{
+    interrupt,
+    output::{self, Output},
+};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -29,9 +32,8 @@ pub(crate) struct Arguments {
     /// Another name this server may be reached under (may be repeated).
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
-    /// A web site whose pages may call this server, such as https://chat.example.org (may be
-    /// repeated; `*` is any).
-    #[arg(long, value_name = "ORIGIN")]
+    /// A web site whose pages may call this server (may be repeated; `*` is any).
+    #[arg(long, value_name = "https://SITE")]
     allow_origin: Vec<String>,
     /// Sequences that are decoded together.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
@@ -53,7 +55,7 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(
     arguments: Arguments,
     host: &Host,
-    output: &Output,
+    output: Output,
 ) -> anyhow::Result<ExitCode> {
     let mut host = host.clone();
     let settings = &mut host.settings;
@@ -99,10 +101,10 @@ fn overwrite<T>(setting: &mut T, argument: Option<T>) {
 }
 
 /// Says where the server is and how to use it.
-fn greet(server: &Server, host: &Host, output: &Output) -> anyhow::Result<()> {
+fn greet(server: &Server, host: &Host, output: Output) -> anyhow::Result<()> {
     let url = server.url();
     if output.is_json() {
-        output.json(&json!({
+        output::json(&json!({
             "url": url,
             "openai_base_url": format!("{url}/v1"),
             "address": server.address,
@@ -118,16 +120,16 @@ fn greet(server: &Server, host: &Host, output: &Output) -> anyhow::Result<()> {
             server.address.port()
         ));
     }
-    output.line(&format!("macMLX serves at {url}"))?;
+    output::line(&format!("macMLX serves at {url}"))?;
     let key = if server.needs_api_key {
         "your API key"
     } else {
         "any text as API key"
     };
-    output.line(&format!(
+    output::line(&format!(
         "OpenAI clients: base URL {url}/v1, {key} (OPENAI_BASE_URL={url}/v1)"
     ))?;
-    output.line(&format!(
+    output::line(&format!(
         "control: {url}/x/status with the token in {}",
         host.home.control_token_file().display()
     ))?;

@@ -8,7 +8,11 @@ use macmlx_store::models::State;
 use serde_json::{Value, json};
 
 use super::list;
-use crate::{format, output::Output, remote::Remote};
+use crate::{
+    format,
+    output::{self, Output},
+    remote::Remote,
+};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -19,7 +23,7 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(
     arguments: &Arguments,
     host: &Host,
-    output: &Output,
+    output: Output,
 ) -> anyhow::Result<ExitCode> {
     let entry = host.library.find(&arguments.model)?;
     let held = held_weights(host, &entry.id).await;
@@ -34,11 +38,11 @@ pub(crate) async fn run(
             .into_iter()
             .map(|(name, size_bytes)| json!({"name": name, "size_bytes": size_bytes}))
             .collect();
-        output.json(&value)?;
+        output::json(&value)?;
         return Ok(ExitCode::SUCCESS);
     }
-    output.line(&entry.id)?;
-    let field = |name: &str, value: &str| output.line(&format!("  {name:<14}{value}"));
+    output::line(&entry.id)?;
+    let field = |name: &str, value: &str| output::line(&format!("  {name:<14}{value}"));
     field("path", &entry.path.display().to_string())?;
     match &entry.state {
         State::Incomplete { reason } => field("incomplete", reason)?,

@@ -9,16 +9,19 @@ use anyhow::bail;
 use macmlx_host::{Host, running};
 use serde_json::json;
 
-use crate::{output::Output, remote::Remote};
+use crate::{
+    output::{self, Output},
+    remote::Remote,
+};
 
 /// A server gives running answers a few seconds; more than twice that is stuck.
 const PATIENCE: Duration = Duration::from_secs(15);
 const STEP: Duration = Duration::from_millis(50);
 
-pub(crate) async fn run(host: &Host, output: &Output) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(host: &Host, output: Output) -> anyhow::Result<ExitCode> {
     let Some(record) = running(&host.home) else {
         if output.is_json() {
-            output.json(&json!({"stopped": false}))?;
+            output::json(&json!({"stopped": false}))?;
         } else {
             output.note("no server is running");
         }
@@ -37,9 +40,9 @@ pub(crate) async fn run(host: &Host, output: &Output) -> anyhow::Result<ExitCode
         tokio::time::sleep(STEP).await;
     }
     if output.is_json() {
-        output.json(&json!({"stopped": true, "pid": record.pid, "port": record.port}))?;
+        output::json(&json!({"stopped": true, "pid": record.pid, "port": record.port}))?;
     } else {
-        output.line(&format!("stopped the server on port {}", record.port))?;
+        output::line(&format!("stopped the server on port {}", record.port))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,5 +1,7 @@
 //! Hyperparameters of a GGUF file as the `config.json` mlx-lm reads.
 
+use std::fmt::Display;
+
 use serde_json::{Map, Value, json};
 
 use super::{Error, architecture::Architecture, metadata::Metadata};
@@ -68,7 +70,7 @@ pub(super) fn build(
 ) -> Result<Map<String, Value>, Error> {
     for key in FOREIGN_KEYS {
         if let Some(value) = metadata.model_float(key)? {
-            return Err(unsupported(key, value));
+            return Err(unsupported(key, &value));
         }
     }
     // MLX's llama has one switch for all four projections.
@@ -170,10 +172,10 @@ fn head_dimension(metadata: &Metadata, default: u64) -> Result<u64, Error> {
         .model_unsigned("rope.dimension_count")?
         .unwrap_or(key);
     if value != key {
-        return Err(unsupported("attention.value_length", value));
+        return Err(unsupported("attention.value_length", &value));
     }
     if rotated != key {
-        return Err(unsupported("rope.dimension_count", rotated));
+        return Err(unsupported("rope.dimension_count", &rotated));
     }
     Ok(key)
 }
@@ -195,7 +197,7 @@ fn rope_scaling(
     if let Some(attention) = metadata.model_float("rope.scaling.attn_factor")?
         && (attention - 1.0).abs() > f64::EPSILON
     {
-        return Err(unsupported("rope.scaling.attn_factor", attention));
+        return Err(unsupported("rope.scaling.attn_factor", &attention));
     }
     match kind {
         Some("none") => Ok(Value::Null),
@@ -263,7 +265,7 @@ fn llama3_scaling(factors: &[f32], base: f64, head_dimension: u64) -> Result<Val
     }))
 }
 
-fn unsupported(what: &'static str, value: impl ToString) -> Error {
+fn unsupported(what: &'static str, value: &(impl Display + ?Sized)) -> Error {
     Error::Unsupported {
         what,
         value: value.to_string(),

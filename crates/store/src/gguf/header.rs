@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn singles_become_the_decimals_they_came_from() {
-        assert_eq!(shortest(1e-5), 1e-5);
-        assert_eq!(shortest(1_000_000.0), 1e6);
+        assert_eq!(shortest(1e-5).to_string(), "0.00001");
+        assert_eq!(shortest(1_000_000.0).to_string(), "1000000");
     }
 }

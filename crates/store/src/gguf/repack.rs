@@ -76,11 +76,16 @@ fn half_at(block: &[u8], at: usize) -> f16 {
 fn offset(scale: f16, factor: f32) -> Result<f16, Inexact> {
     let exact = factor * scale.to_f32();
     let bias = f16::from_f32(exact);
-    if bias.to_f32() == exact {
+    if is_same(bias.to_f32(), exact) {
         Ok(bias)
     } else {
         Err(Inexact)
     }
+}
+
+/// Whether a number survived; what is no number never does.
+fn is_same(narrowed: f32, value: f32) -> bool {
+    value.is_finite() && narrowed.to_bits() == value.to_bits()
 }
 
 /// Puts the rows of heads back in order: ggml pairs row `j` with row `j + half` of a head.
@@ -117,8 +122,8 @@ pub(super) fn singles(bytes: &[u8], undo: Undo) -> Vec<f32> {
 pub(super) fn fits(values: &[f32], float: Float) -> bool {
     values.iter().all(|&value| match float {
         Float::F32 => true,
-        Float::F16 => f16::from_f32(value).to_f32() == value,
-        Float::Bf16 => bf16::from_f32(value).to_f32() == value,
+        Float::F16 => is_same(f16::from_f32(value).to_f32(), value),
+        Float::Bf16 => is_same(bf16::from_f32(value).to_f32(), value),
     })
 }
 

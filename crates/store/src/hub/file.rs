@@ -20,7 +20,7 @@ use super::{
 /// Connections lost in a row without a new byte, after which the pull ends.
 const MAX_BARREN_ATTEMPTS: u32 = 4;
 /// A connection that says nothing for this long is lost.
-const SILENCE: Duration = Duration::from_secs(60);
+const SILENCE: Duration = Duration::from_mins(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
 /// A file as the hub lists it.
@@ -233,6 +233,14 @@ async fn restart(
     Ok(())
 }
 
+fn hex(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .filter_map(|digit| char::from_digit(u32::from(digit), 16))
+        .collect()
+}
+
 fn digest(path: &Path) -> std::io::Result<String> {
     let mut file = std::fs::File::open(path)?;
     let mut hasher = Sha256::new();
@@ -244,9 +252,5 @@ fn digest(path: &Path) -> std::io::Result<String> {
         }
         hasher.update(&buffer[..read]);
     }
-    Ok(hasher
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
+    Ok(hex(&hasher.finalize()))
 }

@@ -1,6 +1,9 @@
 //! A small stand-in for the Hugging Face Hub: one repository, ranges, and failures on demand.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    fmt::Write,
+    sync::{Arc, Mutex},
+};
 
 use axum::{
     Json, Router,
@@ -33,10 +36,13 @@ impl File {
     }
 
     pub(crate) fn large(name: &str, bytes: Vec<u8>) -> Self {
-        let digest = Sha256::digest(&bytes);
+        let mut digest = String::new();
+        for byte in Sha256::digest(&bytes) {
+            write!(digest, "{byte:02x}").unwrap();
+        }
         Self {
             name: name.into(),
-            sha256: Some(digest.iter().map(|byte| format!("{byte:02x}")).collect()),
+            sha256: Some(digest),
             bytes,
         }
     }

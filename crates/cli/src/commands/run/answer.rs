@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Session;
+use crate::output;
 
 /// A whole answer, in the shape `--json` prints.
 #[derive(Debug, Default, PartialEq, Serialize)]
@@ -59,10 +60,10 @@ pub(super) async fn ask(session: &Session, messages: &[Value]) -> anyhow::Result
         }
         // Templates often leave a line break ahead of the answer proper.
         let text = if had_text { &text } else { text.trim_start() };
-        session.output.piece(text)?;
+        output::piece(text)?;
     }
     if !session.output.is_json() && !answer.text.ends_with('\n') {
-        session.output.line("")?;
+        output::line("")?;
     }
     Ok(answer)
 }

@@ -7,7 +7,7 @@ use rustyline::{DefaultEditor, error::ReadlineError};
 use serde_json::{Value, json};
 
 use super::{Session, answer};
-use crate::interrupt;
+use crate::{interrupt, output};
 
 const PROMPT: &str = ">>> ";
 const CONTINUED: &str = "... ";
@@ -98,13 +98,13 @@ async fn reply(session: &Session, messages: &mut Vec<Value>) -> anyhow::Result<(
         Some(Ok(answer)) => {
             messages.push(json!({"role": "assistant", "content": answer.text}));
         }
-        Some(Err(error)) if crate::output::is_closed(&error) => return Err(error),
+        Some(Err(error)) if output::is_closed(&error) => return Err(error),
         Some(Err(error)) => {
             session.output.failure(&error);
             messages.pop();
         }
         None => {
-            session.output.line("")?;
+            output::line("")?;
             session.output.note("stopped");
             messages.pop();
         }

@@ -16,7 +16,10 @@ use clap::Args;
 use macmlx_host::{Host, Owner, ServeOptions, Server, running};
 use serde_json::{Map, Value, json};
 
-use crate::{output::Output, remote::Remote};
+use crate::{
+    output::{self, Output},
+    remote::Remote,
+};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -51,7 +54,7 @@ struct Session {
 pub(crate) async fn run(
     arguments: Arguments,
     host: &Host,
-    output: &Output,
+    output: Output,
 ) -> anyhow::Result<ExitCode> {
     let model = host.resolve(&arguments.model)?;
     let prompt = prompt(&arguments.prompt)?;
@@ -63,7 +66,7 @@ pub(crate) async fn run(
         remote,
         model,
         options: options(&arguments),
-        output: *output,
+        output,
     };
     let system = arguments
         .system
@@ -99,7 +102,7 @@ async fn once(session: &Session, system: Option<Value>, prompt: &str) -> anyhow:
     messages.push(json!({"role": "user", "content": prompt}));
     let answer = answer::ask(session, &messages).await?;
     if session.output.is_json() {
-        session.output.json(&answer)?;
+        output::json(&answer)?;
     }
     Ok(())
 }

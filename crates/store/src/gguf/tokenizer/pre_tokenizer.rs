@@ -33,8 +33,8 @@ pub(super) fn of(name: Option<&str>) -> Result<Family, Error> {
     match name {
         None | Some("default" | "gpt-2" | "gpt2") => Ok(plain(byte_level(true))),
         Some("smollm" | "starcoder" | "refact" | "codeshell") => Ok(plain(sequence(
-            json!({"type": "Digits", "individual_digits": true}),
-            byte_level(true),
+            &json!({"type": "Digits", "individual_digits": true}),
+            &byte_level(true),
         ))),
         Some("qwen2" | "deepseek-r1-qwen") => Ok(Family {
             normalizer: json!({"type": "NFC"}),
@@ -59,15 +59,15 @@ pub(super) fn of(name: Option<&str>) -> Result<Family, Error> {
 
 fn split(expression: &str) -> Value {
     sequence(
-        json!({
+        &json!({
             "type": "Split", "pattern": {"Regex": expression},
             "behavior": "Isolated", "invert": false
         }),
-        byte_level(false),
+        &byte_level(false),
     )
 }
 
-fn sequence(first: Value, second: Value) -> Value {
+fn sequence(first: &Value, second: &Value) -> Value {
     json!({"type": "Sequence", "pretokenizers": [first, second]})
 }
 

@@ -1,6 +1,6 @@
-//! SentencePiece BPE (`llama` in GGUF): merges are found again from the tokens' scores.
+//! `SentencePiece` BPE (`llama` in GGUF): merges are found again from the tokens' scores.
 //!
-//! SentencePiece joins the neighbours whose joint token scores best; BPE joins the pair that comes
+//! `SentencePiece` joins the neighbours whose joint token scores best; BPE joins the pair that comes
 //! first in its list. So every way to split a token into two tokens is a merge, and merges are in
 //! the order of their token's score.
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{Special, TokenKind, Vocabulary};
 use crate::gguf::{Error, metadata::Metadata};
 
-/// What SentencePiece writes for a space.
+/// What `SentencePiece` writes for a space.
 const SPACE: &str = "\u{2581}";
 
 pub(super) fn build(
