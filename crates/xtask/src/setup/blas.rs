@@ -1,59 +1,113 @@
-//! Puts OpenBLAS where `libmlx.so` looks for its BLAS: the wheel brings the reference BLAS, which
-//! is an order of magnitude slower.
+//! Puts OpenBLAS where `libmlx.so` looks for its BLAS.
+//!
+//! The wheel of MLX brings the reference BLAS, an order of magnitude slower. Distributions'
+//! OpenBLAS is often too old to know the processor and then falls back to kernels of twenty years
+//! ago, so it comes from its own wheel, where every name has the prefix `scipy_`. A small library
+//! with the file name that `libmlx.so` wants jumps from each plain name to the prefixed one.
 
 use std::{
+    collections::BTreeSet,
     fs,
-    os::unix::fs::symlink,
     path::{Path, PathBuf},
+    process::Command,
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
-/// File names of the threaded OpenBLAS in the library folders of common distributions, best first.
-/// The OpenMP and the serial builds come last: MLX calls BLAS from its own thread.
-const FILES: &[&str] = &[
-    "openblas-pthread/libopenblas.so.0",
-    "libopenblasp.so.0",
-    "libopenblas_pthreads.so.0",
-    "libopenblas.so.0",
-    "libopenblas.so",
-];
+use crate::{pypi::Wheel, shell};
 
-/// The system's OpenBLAS.
-pub(super) fn find() -> Option<PathBuf> {
-    let multiarch = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
-    let folders = [
-        multiarch.as_str(),
-        "/usr/lib64",
-        "/usr/lib",
-        "/usr/local/lib",
-    ];
-    FILES.iter().find_map(|file| {
-        folders
-            .iter()
-            .map(|folder| Path::new(folder).join(file))
-            .find(|path| path.exists())
-    })
+pub(super) const WHEEL: Wheel = Wheel {
+    name: "scipy-openblas32",
+    version: "0.3.34.481.3",
+    sha256: if cfg!(target_arch = "aarch64") {
+        "e085dddbc5b9aa130f83def515d31c440e69f387a90c7e63b154a5575b4466bc"
+    } else {
+        "0595f94cd58c1f8a0d90c975621f4587337a003916b1979e834ebdf2cb5d9504"
+    },
+};
+
+/// Where the wheel keeps its library.
+const LIBRARY: &str = "scipy_openblas32/lib";
+
+/// The jumps are made by this file.
+pub(super) const SOURCE: &str = include_str!("blas.rs");
+
+/// Decides on the number of threads when a program starts.
+pub(super) const THREADS: &str = include_str!("../../native/blas_threads.c");
+
+/// Replaces the reference BLAS in the unpacked wheel of MLX at `prefix` by OpenBLAS.
+pub(super) fn replace(prefix: &Path, log: &Path) -> Result<()> {
+    WHEEL.unpack(prefix, log)?;
+    let reference = reference_blas(&prefix.join("mlx_cpu.libs"))?;
+    let openblas = prefix.join(LIBRARY).join("libscipy_openblas.so");
+    let prefixed = exported(&openblas)?;
+    let names: BTreeSet<String> = exported(&reference)?
+        .into_iter()
+        .filter(|name| prefixed.contains(&format!("scipy_{name}")))
+        .collect();
+    if !names.contains("cblas_sgemm") || !names.contains("sgemm_") {
+        bail!("{} is not the OpenBLAS expected here", openblas.display());
+    }
+    let native = prefix.join("native");
+    let (jumps, threads) = (native.join("blas.S"), native.join("blas_threads.c"));
+    fs::write(&jumps, assembly(&names))?;
+    fs::write(&threads, THREADS)?;
+    shell::run_logged(
+        Command::new("cc")
+            .args(["-shared", "-fPIC", "-O2", "-Wl,-z,defs"])
+            .arg(format!("-Wl,-rpath,$ORIGIN/../{LIBRARY}"))
+            .arg(format!("-Wl,-soname,{}", file_name(&reference)))
+            .arg("-o")
+            .arg(&reference)
+            .args([&jumps, &threads, &openblas]),
+        log,
+    )
 }
 
-/// Points the wheel's BLAS file in `libraries` at OpenBLAS. The wheel's LAPACK stays: it calls
-/// this BLAS too.
-pub(super) fn link(libraries: &Path, openblas: &Path) -> Result<()> {
-    let blas = fs::read_dir(libraries)
+fn reference_blas(libraries: &Path) -> Result<PathBuf> {
+    fs::read_dir(libraries)
         .with_context(|| format!("cannot read {}", libraries.display()))?
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .find(|path| {
-            path.file_name()
-                .is_some_and(|name| name.to_string_lossy().starts_with("libblas-"))
+        .find(|path| file_name(path).starts_with("libblas-"))
+        .with_context(|| format!("there is no BLAS in {}", libraries.display()))
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}
+
+/// Functions a shared library exports.
+fn exported(library: &Path) -> Result<BTreeSet<String>> {
+    let listing = shell::output(
+        Command::new("nm")
+            .args(["--dynamic", "--defined-only", "--format=posix"])
+            .arg(library),
+    )?;
+    Ok(listing
+        .lines()
+        .filter_map(|line| {
+            let mut words = line.split_whitespace();
+            let (name, kind) = (words.next()?, words.next()?);
+            (kind == "T").then(|| name.to_owned())
         })
-        .with_context(|| format!("there is no BLAS in {}", libraries.display()))?;
-    if fs::read_link(&blas).is_ok_and(|target| target == openblas) {
-        return Ok(());
+        .collect())
+}
+
+/// A jump leaves arguments and results as they are, whatever their types.
+fn assembly(names: &BTreeSet<String>) -> String {
+    let jump = if cfg!(target_arch = "aarch64") {
+        |name: &str| format!("b scipy_{name}")
+    } else {
+        |name: &str| format!("jmp scipy_{name}@PLT")
+    };
+    let mut source = String::new();
+    for name in names {
+        let jump = jump(name);
+        source += &format!(".globl {name}\n.type {name}, %function\n{name}:\n\t{jump}\n");
     }
-    // By rename, so that a program that starts meanwhile finds one or the other.
-    let staged = libraries.join(format!(".blas-{}", std::process::id()));
-    symlink(openblas, &staged).with_context(|| format!("cannot create {}", staged.display()))?;
-    fs::rename(&staged, &blas).with_context(|| format!("cannot replace {}", blas.display()))
+    source + ".section .note.GNU-stack,\"\",%progbits\n"
 }
 
 #[cfg(test)]
@@ -61,19 +115,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn replaces_the_wheels_blas_and_follows_a_move() -> Result<()> {
-        let folder = std::env::temp_dir().join(format!("macmlx-blas-{}", std::process::id()));
-        fs::create_dir_all(&folder)?;
-        let blas = folder.join("libblas-bd8a282c.so.3.10.0");
-        fs::write(&blas, "reference")?;
-        fs::write(folder.join("liblapack-86b2c207.so.3.10.0"), "lapack")?;
-        for target in ["/opt/one/libopenblas.so.0", "/opt/two/libopenblas.so.0"] {
-            link(&folder, Path::new(target))?;
-            link(&folder, Path::new(target))?;
-            assert_eq!(fs::read_link(&blas)?, Path::new(target));
-        }
-        assert_eq!(fs::read_dir(&folder)?.count(), 2);
-        fs::remove_dir_all(&folder)?;
-        Ok(())
+    fn each_name_jumps_to_its_prefixed_twin() {
+        let source = assembly(&BTreeSet::from(["sgemm_".to_owned()]));
+        assert!(source.starts_with(".globl sgemm_\n.type sgemm_, %function\nsgemm_:\n\t"));
+        assert!(source.contains(" scipy_sgemm_"));
     }
 }

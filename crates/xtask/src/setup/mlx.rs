@@ -59,8 +59,6 @@ pub(super) fn ensure() -> Result<()> {
     if is_new {
         build(&prefix)?;
     }
-    let openblas = blas::find().context("OpenBLAS was installed but cannot be found")?;
-    blas::link(&prefix.join("mlx_cpu.libs"), &openblas)?;
     drop(lock);
 
     let config_changed = write_cargo_config(&prefix)?;
@@ -91,6 +89,9 @@ fn prefix() -> Result<PathBuf> {
     add(&sys.checksum);
     add(&workspace::locked("bindgen")?.version);
     add(BINDINGS);
+    add(blas::WHEEL.sha256);
+    add(blas::SOURCE);
+    add(blas::THREADS);
     for (name, source) in NATIVE {
         add(name);
         add(source);
@@ -120,6 +121,7 @@ fn build(prefix: &Path) -> Result<()> {
 
     println!("setup: fetching {} {}", WHEEL.name, WHEEL.version);
     WHEEL.unpack(&staging, &log)?;
+    blas::replace(&staging, &log)?;
 
     println!("setup: compiling mlx-c, about a minute on two cores");
     for (name, source) in NATIVE {
@@ -152,7 +154,16 @@ fn build(prefix: &Path) -> Result<()> {
     shell::run(
         shell::cargo()
             .current_dir(workspace::root())
-            .args(["run", "--quiet", "-p", "xtask", "--features", "bindings"])
+            .args([
+                "run",
+                "--quiet",
+                "--profile",
+                "xtask",
+                "-p",
+                "xtask",
+                "--features",
+                "bindings",
+            ])
             .args(["--bin", "bindings", "--"])
             .arg(&mlx_c)
             .arg(out.join("bindings.rs")),

@@ -4,7 +4,6 @@ use std::{path::Path, process::Command};
 
 use anyhow::{Result, bail};
 
-use super::blas;
 use crate::{pypi, shell};
 
 /// A system library or program: the package that brings it on each family of distributions, and
@@ -18,22 +17,13 @@ struct Need {
 }
 
 /// What linking and running need, checked on every set-up.
-const TO_LINK: &[Need] = &[
-    Need {
-        debian: "g++",
-        fedora: "gcc-c++",
-        arch: "gcc",
-        suse: "gcc-c++",
-        is_present: || shell::find_program("c++").is_some(),
-    },
-    Need {
-        debian: "libopenblas0-pthread",
-        fedora: "openblas-threads",
-        arch: "openblas",
-        suse: "libopenblas_pthreads0",
-        is_present: || blas::find().is_some(),
-    },
-];
+const TO_LINK: &[Need] = &[Need {
+    debian: "g++",
+    fedora: "gcc-c++",
+    arch: "gcc",
+    suse: "gcc-c++",
+    is_present: || shell::find_program("c++").is_some(),
+}];
 
 /// What building MLX's bindings needs besides, checked only when they are built.
 const TO_BUILD: &[Need] = &[
