@@ -1,6 +1,10 @@
 //! `cargo xtask …`: sets the machine up, runs macMLX from a clone, tests it and checks it.
 
-#![expect(clippy::print_stdout, reason = "a command-line tool")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command-line tool"
+)]
 
 mod check;
 mod layers;
@@ -15,7 +19,7 @@ mod tool;
 mod venv;
 mod workspace;
 
-use std::ffi::OsString;
+use std::{ffi::OsString, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
@@ -49,13 +53,18 @@ enum Command {
     Sizes,
 }
 
-fn main() -> anyhow::Result<()> {
-    match Arguments::parse().command {
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
         Command::Setup => setup::run(),
         Command::Run { arguments } => run::run(arguments),
         Command::Test { suites } => test::run(&suites),
         Command::Check => check::run(),
         Command::Layers => layers::run(),
         Command::Sizes => sizes::run(),
+    };
+    if let Err(error) = outcome {
+        eprintln!("error: {error:#}");
+        return ExitCode::FAILURE;
     }
+    ExitCode::SUCCESS
 }

@@ -90,7 +90,7 @@ fn prefix() -> Result<PathBuf> {
     add(&workspace::locked("bindgen")?.version);
     add(BINDINGS);
     add(blas::WHEEL.sha256);
-    add(blas::SOURCE);
+    add(&blas::sample());
     add(blas::THREADS);
     for (name, source) in NATIVE {
         add(name);

@@ -13,13 +13,22 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Sums the closing lines of nextest, of cargo's own runner and of pytest.
+    /// Reads the closing line of nextest or pytest, or sums those of cargo's own runner, which ends
+    /// each test program with one.
+    ///
+    /// Failed tests show what they printed, which may look like a closing line: of the runners that
+    /// have a single one it is the last that counts.
     pub(super) fn read(text: &str) -> Self {
+        let last = text.lines().rfind(|line| is_only_closing(line.trim()));
+        if let Some(last) = last {
+            return Self::read_line(last);
+        }
         let mut sum = Self::default();
-        for line in text.lines() {
-            if is_closing(line.trim()) {
-                sum += Self::read_line(line);
-            }
+        for line in text
+            .lines()
+            .filter(|line| line.starts_with("test result: "))
+        {
+            sum += Self::read_line(line);
         }
         sum
     }
@@ -49,9 +58,8 @@ impl Counts {
     }
 }
 
-fn is_closing(line: &str) -> bool {
+fn is_only_closing(line: &str) -> bool {
     line.starts_with("Summary [")
-        || line.starts_with("test result: ")
         || line.starts_with("==") && line.ends_with("==") && line.contains(" in ")
 }
 
@@ -116,6 +124,22 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn what_failed_tests_printed_does_not_count() {
+        let text = "    test result: FAILED. 0 passed; 9 failed; 0 ignored\n\
+            Summary [ 1s] 9 tests run: 1 passed, 8 failed, 0 skipped\n\
+            Summary [ 2s] 3 tests run: 2 passed, 1 failed, 0 skipped\n\
+            error: test run failed\n";
+        assert_eq!(
+            Counts::read(text),
+            Counts {
+                passed: 2,
+                failed: 1,
+                skipped: 0
+            }
+        );
     }
 
     #[test]
