@@ -3,6 +3,8 @@
 import json
 import signal
 
+import openai
+import pytest
 from conftest import MODEL, Server, macmlx
 
 
@@ -61,8 +63,6 @@ def test_stop_and_terminate_end_the_server_cleanly(tmp_path):
 
 
 def test_an_api_key_is_asked_for(tmp_path):
-    import openai
-
     guarded = Server(tmp_path, "--api-key", "secret-key")
     try:
         def models(key):
@@ -71,11 +71,8 @@ def test_an_api_key_is_asked_for(tmp_path):
             ).models.list()
 
         assert models("secret-key").data == []
-        try:
+        with pytest.raises(openai.AuthenticationError) as refused:
             models("wrong")
-        except openai.AuthenticationError as error:
-            assert error.code == "invalid_api_key"
-        else:
-            raise AssertionError("a wrong key was accepted")
+        assert refused.value.code == "invalid_api_key"
     finally:
         assert guarded.stop() == 0
