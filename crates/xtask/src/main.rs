@@ -6,6 +6,7 @@
     reason = "a command-line tool"
 )]
 
+mod bench;
 mod check;
 mod layers;
 mod pypi;
@@ -47,6 +48,8 @@ enum Command {
     },
     /// Everything else that a change must pass: format, lints, layers, sizes, dependencies, typos.
     Check,
+    /// Measure our server against mlx-lm's on this machine.
+    Bench(bench::Options),
     /// Check that crates depend on each other only as the design allows.
     Layers,
     /// Check that source files stay short.
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         Command::Run { arguments } => run::run(arguments),
         Command::Test { suites } => test::run(&suites),
         Command::Check => check::run(),
+        Command::Bench(options) => bench::run(&options),
         Command::Layers => layers::run(),
         Command::Sizes => sizes::run(),
     };

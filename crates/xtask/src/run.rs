@@ -3,7 +3,7 @@
 use std::{
     ffi::{OsStr, OsString},
     os::unix::process::CommandExt as _,
-    path::Path,
+    path::{Path, PathBuf},
     process::Command,
 };
 
@@ -24,15 +24,7 @@ struct Request {
 pub(crate) fn run(arguments: Vec<OsString>) -> Result<()> {
     let request = parse(arguments)?;
     setup::run()?;
-    shell::run(shell::cargo().current_dir(workspace::root()).args([
-        "build",
-        "--release",
-        "--package",
-        "macmlx-cli",
-        "--bin",
-        "macmlx",
-    ]))?;
-    let program = workspace::program("release", "macmlx")?;
+    let program = build()?;
 
     let mut serve = Command::new(&program);
     serve.arg("serve");
@@ -43,6 +35,19 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<()> {
     // Taking over this process lets Ctrl-C and exit codes reach their place directly.
     let error = serve.exec();
     Err(error).with_context(|| format!("cannot start {}", program.display()))
+}
+
+/// The program as users run it.
+pub(crate) fn build() -> Result<PathBuf> {
+    shell::run(shell::cargo().current_dir(workspace::root()).args([
+        "build",
+        "--release",
+        "--package",
+        "macmlx-cli",
+        "--bin",
+        "macmlx",
+    ]))?;
+    workspace::program("release", "macmlx")
 }
 
 /// `--headless` is what happens anyway while there is no window.

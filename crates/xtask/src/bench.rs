@@ -1,0 +1,69 @@
+//! `cargo xtask bench`: our server against mlx-lm's on this machine.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+
+use crate::{run, setup, shell, starter, venv, workspace};
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Print every figure as JSON instead of the table.
+    #[arg(long)]
+    json: bool,
+    /// Measurements of each figure after the warm-up.
+    #[arg(long, default_value_t = 5)]
+    runs: u32,
+    /// A figure that takes longer than this gets fewer runs, at least one.
+    #[arg(long, default_value_t = 600)]
+    budget_seconds: u32,
+}
+
+/// Builds, makes the peer's environment, measures. The raw figures stay in the cache.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    setup::run()?;
+    let folder = workspace::root().join("bench");
+    let python = venv::ensure(&folder.join("requirements.txt"))?;
+    let program = run::build()?;
+    let work = workspace::cache()?.join("bench");
+    let mut bench = Command::new(python);
+    bench
+        .arg(folder.join("bench.py"))
+        .arg("--binary")
+        .arg(&program)
+        .arg("--model")
+        .arg(starter_folder(&program, &work)?)
+        .arg("--work")
+        .arg(&work)
+        .arg("--output")
+        .arg(work.join("figures.json"))
+        .args(["--runs", &options.runs.to_string()])
+        .args(["--budget-seconds", &options.budget_seconds.to_string()]);
+    if options.json {
+        bench.arg("--json");
+    }
+    shell::run(&mut bench)
+}
+
+/// The starter model as our own import makes it.
+fn starter_folder(program: &Path, work: &Path) -> Result<PathBuf> {
+    let home = work.join("home");
+    let folder = home.join("models").join(starter::NAME);
+    if !folder.join("config.json").exists() {
+        workspace::create_folder(&home)?;
+        shell::run(
+            Command::new(program)
+                .env("MACMLX_HOME", &home)
+                .arg("import")
+                .arg(starter::gguf()?)
+                .args(["--name", starter::NAME]),
+        )
+        .context("cannot import the starter model")?;
+    }
+    ensure!(folder.exists(), "{} is missing", folder.display());
+    Ok(folder)
+}
