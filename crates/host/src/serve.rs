@@ -190,13 +190,8 @@ async fn is_set(mut flag: watch::Receiver<bool>) {
 }
 
 async fn preload_model(backend: Arc<dyn Backend>, model: String) {
-    let begun = Instant::now();
-    match backend.load(model.clone()).await {
-        Ok(id) => tracing::info!(
-            model = id,
-            seconds = begun.elapsed().as_secs_f32(),
-            "model loaded"
-        ),
-        Err(error) => tracing::error!(model, %error, "the model could not be loaded"),
+    // The engine logs a load that went well, with its figures.
+    if let Err(error) = backend.load(model.clone()).await {
+        tracing::error!(model, %error, "the model could not be loaded");
     }
 }

@@ -94,11 +94,6 @@ pub fn load(folder: &Path, options: &LoadOptions) -> Result<LoadedModel> {
         weights: stored.describe(compute, weights.held_bytes()),
         model_type,
     };
-    tracing::info!(
-        model_type = facts.model_type,
-        weights = facts.weights,
-        "model loaded"
-    );
     Ok(LoadedModel { model, facts })
 }
 
