@@ -45,23 +45,13 @@ fn format() -> Result<()> {
 }
 
 fn clippy() -> Result<()> {
+    // The generator of bindings is behind a feature.
     shell::run(&mut cargo(&[
         "clippy",
         "--workspace",
         "--all-targets",
-        "--",
-        "-D",
-        "warnings",
-    ]))?;
-    // Behind its feature, so not part of the workspace's targets.
-    shell::run(&mut cargo(&[
-        "clippy",
-        "--package",
-        "xtask",
         "--features",
-        "bindings",
-        "--bin",
-        "bindings",
+        "xtask/bindings",
         "--",
         "-D",
         "warnings",
@@ -107,6 +97,11 @@ fn clippy_for_macos() -> Result<()> {
     shell::run(
         Command::new("bash")
             .current_dir(workspace::root())
+            // Cargo's own, which would bring this toolchain's compiler and library into the other.
+            .env_remove("LD_LIBRARY_PATH")
+            .env_remove("RUSTUP_TOOLCHAIN")
+            // Cargo points it at the libraries of its own toolchain; the tool has another.
+            .env_remove("LD_LIBRARY_PATH")
             .arg(script)
             .args(["clippy", "--workspace", "--", "-D", "warnings"]),
     )
