@@ -18,7 +18,7 @@ pub(crate) struct Options {
     /// Measurements of each figure after the warm-up.
     #[arg(long, default_value_t = 5)]
     runs: u32,
-    /// A figure that takes longer than this gets fewer runs, at least one.
+    /// A figure that takes longer than this gets fewer runs.
     #[arg(long, default_value_t = 600)]
     budget_seconds: u32,
 }

@@ -29,8 +29,11 @@ pub(super) const WHEEL: Wheel = Wheel {
 /// Where the wheel keeps its library.
 const LIBRARY: &str = "scipy_openblas32/lib";
 
-/// Decides on the number of threads when a program starts.
-pub(super) const THREADS: &str = include_str!("../../native/blas_threads.c");
+/// Threads, and products of few rows.
+pub(super) const NATIVE: &str = include_str!("../../native/blas.c");
+
+/// What `NATIVE` defines itself.
+const OWN: &str = "cblas_sgemm";
 
 /// Replaces the reference BLAS in the unpacked wheel of MLX at `prefix` by OpenBLAS.
 pub(super) fn replace(prefix: &Path, log: &Path) -> Result<()> {
@@ -42,13 +45,16 @@ pub(super) fn replace(prefix: &Path, log: &Path) -> Result<()> {
         .into_iter()
         .filter(|name| prefixed.contains(&format!("scipy_{name}")))
         .collect();
-    if !names.contains("cblas_sgemm") || !names.contains("sgemm_") {
+    if !names.contains(OWN) || !names.contains("sgemm_") {
         bail!("{} is not the OpenBLAS expected here", openblas.display());
     }
     let native = prefix.join("native");
-    let (jumps, threads) = (native.join("blas.S"), native.join("blas_threads.c"));
-    fs::write(&jumps, assembly(&names))?;
-    fs::write(&threads, THREADS)?;
+    let (jumps, own) = (native.join("jumps.S"), native.join("blas.c"));
+    fs::write(
+        &jumps,
+        assembly(names.iter().filter(|name| name.as_str() != OWN)),
+    )?;
+    fs::write(&own, NATIVE)?;
     shell::run_logged(
         Command::new("cc")
             .args(["-shared", "-fPIC", "-O2", "-Wl,-z,defs"])
@@ -56,14 +62,14 @@ pub(super) fn replace(prefix: &Path, log: &Path) -> Result<()> {
             .arg(format!("-Wl,-soname,{}", file_name(&reference)))
             .arg("-o")
             .arg(&reference)
-            .args([&jumps, &threads, &openblas]),
+            .args([&jumps, &own, &openblas]),
         log,
     )
 }
 
 /// What decides on the jumps, for telling versions of them apart.
 pub(super) fn sample() -> String {
-    assembly(&BTreeSet::from(["name".to_owned()]))
+    assembly(["name".to_owned()].iter())
 }
 
 fn reference_blas(libraries: &Path) -> Result<PathBuf> {
@@ -98,7 +104,7 @@ fn exported(library: &Path) -> Result<BTreeSet<String>> {
 }
 
 /// A jump leaves arguments and results as they are, whatever their types.
-fn assembly(names: &BTreeSet<String>) -> String {
+fn assembly<'a>(names: impl Iterator<Item = &'a String>) -> String {
     let jump = if cfg!(target_arch = "aarch64") {
         |name: &str| format!("b scipy_{name}")
     } else {
@@ -129,7 +135,7 @@ mod tests {
 
     #[test]
     fn each_name_jumps_to_its_prefixed_twin() {
-        let source = assembly(&BTreeSet::from(["sgemm_".to_owned()]));
+        let source = assembly(["sgemm_".to_owned()].iter());
         assert!(source.starts_with(".globl sgemm_\n.type sgemm_, %function\nsgemm_:\n\t"));
         assert!(source.contains(" scipy_sgemm_"));
     }

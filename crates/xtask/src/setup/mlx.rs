@@ -91,7 +91,7 @@ fn prefix() -> Result<PathBuf> {
     add(BINDINGS);
     add(blas::WHEEL.sha256);
     add(&blas::sample());
-    add(blas::THREADS);
+    add(blas::NATIVE);
     for (name, source) in NATIVE {
         add(name);
         add(source);
