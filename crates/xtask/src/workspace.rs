@@ -3,6 +3,7 @@
 use std::{
     fs::{self, File},
     path::{Path, PathBuf},
+    sync::LazyLock,
 };
 
 use anyhow::{Context, Result};
@@ -12,8 +13,15 @@ use crate::shell;
 
 /// The root folder of this clone.
 pub(crate) fn root() -> &'static Path {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-    manifest.ancestors().nth(2).unwrap_or(manifest)
+    static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
+        // Cargo tells at run time as well, which is right also where clones share a target folder
+        // and this program was built in another one.
+        let manifest = shell::variable("CARGO_MANIFEST_DIR")
+            .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+        let root = manifest.ancestors().nth(2).map(Path::to_path_buf);
+        root.unwrap_or(manifest)
+    });
+    &ROOT
 }
 
 /// The per-user folder for what is downloaded or built once and used by every clone:
