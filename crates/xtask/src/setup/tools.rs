@@ -204,9 +204,16 @@ fn holds_libclang(folder: &Path) -> bool {
     std::fs::read_dir(folder).is_ok_and(|entries| {
         entries.flatten().any(|entry| {
             let name = entry.file_name();
-            let name = name.to_string_lossy();
-            name.starts_with("libclang.so") || name.starts_with("libclang-") && name.contains(".so")
+            is_libclang(&name.to_string_lossy())
         })
+    })
+}
+
+/// `libclang.so.14`, `libclang-14.so.1`; `libclang-cpp.so.14` is another library.
+fn is_libclang(name: &str) -> bool {
+    name.strip_prefix("libclang").is_some_and(|rest| {
+        rest.starts_with(".so")
+            || rest.starts_with('-') && rest.contains(".so") && !rest.starts_with("-cpp")
     })
 }
 
@@ -232,4 +239,19 @@ pub(crate) fn check_macos() -> Result<()> {
         return Ok(());
     }
     bail!("these are missing:\n  {}", missing.join("\n  "));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cpp_library_of_clang_is_not_libclang() {
+        for name in ["libclang.so", "libclang.so.14", "libclang-14.so.1"] {
+            assert!(is_libclang(name), "{name}");
+        }
+        for name in ["libclang-cpp.so.14", "libclang_rt.so", "clang.so"] {
+            assert!(!is_libclang(name), "{name}");
+        }
+    }
 }
