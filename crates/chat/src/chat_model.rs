@@ -3,7 +3,8 @@
 use std::{path::Path, sync::Arc};
 
 use macmlx_inference::{
-    ChatPrompt, InferenceError, Prompt, ReasoningOptions, StopConditions, ToolChoice,
+    ChatPrompt, ContentPart, InferenceError, Message, ModelTraits, Prompt, ReasoningOptions, Role,
+    StopConditions, ToolChoice,
 };
 
 use crate::{
@@ -62,6 +63,19 @@ impl ChatModel {
     /// `None`: the model can complete text but not chat.
     pub fn template(&self) -> Option<&ChatTemplate> {
         self.template.as_ref()
+    }
+
+    /// What the model can do.
+    pub fn traits(&self) -> ModelTraits {
+        let template = self.template.as_ref();
+        ModelTraits {
+            chat_template: template.map(|template| template.source(false).to_owned()),
+            calls_tools: template.is_some_and(ChatTemplate::reads_tools)
+                && self.tool_format.is_some(),
+            reasons: self.reasoning_format.is_some(),
+            has_reasoning_switch: template.is_some_and(ChatTemplate::has_reasoning_switch),
+            sees_images: false,
+        }
     }
 
     /// How the model marks reasoning, if it does.
@@ -123,6 +137,7 @@ impl ChatModel {
             formats.push(self.check_tools(template, &chat.tool_choice)?);
         }
         let reasoning = self.check_reasoning(template, chat, reasoning)?;
+        self.check_images(&chat.messages)?;
 
         let text = template.render(chat, &reasoning)?;
         let tokens = self.tokenizer.encode(&text, false)?;
@@ -223,6 +238,21 @@ impl ChatModel {
         })
     }
 
+    /// An image is part of the question, so a model that does not see refuses it. In the result of
+    /// a tool, which the client replays for ever, it is told in words.
+    fn check_images(&self, messages: &[Message]) -> Result<(), InferenceError> {
+        let shown = messages.iter().filter(|message| message.role != Role::Tool);
+        for part in shown.flat_map(|message| &message.content) {
+            if let ContentPart::Image(image) = part {
+                return Err(unsupported(
+                    &image.param,
+                    format!("`{}` does not see images", self.id),
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// The options with a switch that came among the template's variables. A wish that changes the
     /// answer and cannot be had is refused; not to think is no wish to a model that does not.
     fn check_reasoning(
@@ -237,12 +267,17 @@ impl ChatModel {
             .get("enable_thinking")
             .and_then(serde_json::Value::as_bool);
         reasoning.enabled = switch.or(reasoning.enabled);
+        let can_switch = template.has_reasoning_switch();
         match (reasoning.enabled, self.reasoning_format) {
-            (Some(true), None) if !template.has_reasoning_switch() => Err(unsupported(
+            _ if reasoning.is_hint && !can_switch => {
+                reasoning.enabled = None;
+                Ok(reasoning)
+            }
+            (Some(true), None) if !can_switch => Err(unsupported(
                 "reasoning",
                 format!("`{}` does not reason before it answers", self.id),
             )),
-            (Some(false), Some(_)) if !template.has_reasoning_switch() => Err(unsupported(
+            (Some(false), Some(_)) if !can_switch => Err(unsupported(
                 "reasoning",
                 format!("the reasoning of `{}` cannot be switched off", self.id),
             )),

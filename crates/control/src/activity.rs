@@ -12,7 +12,7 @@ use std::{
 use futures::{FutureExt, Stream, StreamExt, future::BoxFuture};
 use macmlx_inference::{
     Backend, EventStream, GenerateRequest, GenerationEvent, InferenceError, LoadedModel,
-    TokenizeRequest,
+    ModelTraits, TokenizeRequest,
 };
 
 /// Totals since the start. Order between counters does not matter to anyone.
@@ -131,6 +131,10 @@ impl Backend for Counted {
         tokens: Vec<u32>,
     ) -> BoxFuture<'_, Result<String, InferenceError>> {
         self.inner.detokenize(model, tokens)
+    }
+
+    fn traits(&self, model: String) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
+        self.inner.traits(model)
     }
 
     fn load(&self, model: String) -> BoxFuture<'_, Result<String, InferenceError>> {

@@ -30,9 +30,9 @@ pub(crate) fn failure(error: &InferenceError) -> Response {
         InferenceError::Overloaded | InferenceError::ShuttingDown => {
             (StatusCode::SERVICE_UNAVAILABLE, "unavailable")
         }
-        InferenceError::Cancelled | InferenceError::Engine { .. } => {
-            (StatusCode::INTERNAL_SERVER_ERROR, "engine_failed")
-        }
+        InferenceError::Cancelled
+        | InferenceError::InvalidOutput { .. }
+        | InferenceError::Engine { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "engine_failed"),
     };
     refuse(status, code, &error.to_string())
 }

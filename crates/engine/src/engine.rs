@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Instant};
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
 use macmlx_inference::{
     Backend, Catalog, EventStream, GenerateRequest, GenerationEvent, InferenceError, LoadedModel,
-    Prompt, ReasoningOptions, TokenizeInput, TokenizeRequest,
+    ModelTraits, TokenizeInput, TokenizeRequest,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -199,10 +199,9 @@ impl Backend for Engine {
                 text,
                 add_special_tokens,
             } => profile.chat.tokenizer().encode(&text, add_special_tokens),
-            TokenizeInput::Chat(chat) => Ok(profile
-                .chat
-                .prompt(&Prompt::Chat(chat), &ReasoningOptions::default())?
-                .tokens),
+            TokenizeInput::Chat { prompt, reasoning } => {
+                Ok(profile.chat.render(&prompt, &reasoning)?.tokens)
+            }
         })
         .boxed()
     }
@@ -216,6 +215,11 @@ impl Backend for Engine {
             Ok(profile.chat.tokenizer().detokenize(&tokens))
         })
         .boxed()
+    }
+
+    fn traits(&self, model: String) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
+        self.with_profile(model, |profile| Ok(profile.chat.traits()))
+            .boxed()
     }
 
     fn load(&self, model: String) -> BoxFuture<'_, Result<String, InferenceError>> {

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use macmlx_chat::{OutputPiece, OutputStream, Piece, Tokenizer};
-use macmlx_inference::{FinishReason, GenerationEvent, LogprobCandidate, TokenLogprob, ToolCall};
+use macmlx_inference::{
+    FinishReason, GenerationEvent, LogprobCandidate, TokenLogprob, ToolCallPart,
+};
 
 use crate::sampling::{LogprobRow, random_seed};
 
@@ -93,16 +95,19 @@ impl ChoiceOutput {
                     tokens,
                 }),
                 Piece::ToolCall { name, arguments } => {
-                    let call = ToolCall {
+                    let start = ToolCallPart::Start {
                         id: call_id(),
                         name,
-                        arguments,
                     };
-                    emit(GenerationEvent::ToolCall {
-                        choice,
-                        call,
-                        tokens,
-                    });
+                    let parts = [start, ToolCallPart::Arguments(arguments), ToolCallPart::End];
+                    let mut tokens = Some(tokens);
+                    for part in parts {
+                        emit(GenerationEvent::ToolCall {
+                            choice,
+                            part,
+                            tokens: tokens.take().unwrap_or_default(),
+                        });
+                    }
                 }
             }
         }

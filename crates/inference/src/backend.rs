@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::{future::BoxFuture, stream::BoxStream};
 
-use crate::{ChatPrompt, GenerateRequest, GenerationEvent, InferenceError};
+use crate::{ChatPrompt, GenerateRequest, GenerationEvent, InferenceError, ReasoningOptions};
 
 /// Events of one request. Dropping it cancels the request, also during prefill.
 pub type EventStream = BoxStream<'static, Result<GenerationEvent, InferenceError>>;
@@ -32,6 +32,9 @@ pub trait Backend: Send + Sync + 'static {
         tokens: Vec<u32>,
     ) -> BoxFuture<'_, Result<String, InferenceError>>;
 
+    /// What a model can do, from its tokenizer and chat template. Does not load weights.
+    fn traits(&self, model: String) -> BoxFuture<'_, Result<ModelTraits, InferenceError>>;
+
     /// Loads a model ahead of its first request; returns its id.
     fn load(&self, model: String) -> BoxFuture<'_, Result<String, InferenceError>>;
 
@@ -56,7 +59,25 @@ pub enum TokenizeInput {
         text: String,
         add_special_tokens: bool,
     },
-    Chat(ChatPrompt),
+    Chat {
+        prompt: ChatPrompt,
+        reasoning: ReasoningOptions,
+    },
+}
+
+/// What a model can do.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ModelTraits {
+    /// Source of the chat template; `None`: the model completes text but does not chat.
+    pub chat_template: Option<String>,
+    /// Takes tools and writes calls in a known format.
+    pub calls_tools: bool,
+    /// Marks reasoning in its output.
+    pub reasons: bool,
+    /// Reasoning can be switched on and off.
+    pub has_reasoning_switch: bool,
+    /// Sees images.
+    pub sees_images: bool,
 }
 
 /// A model in memory.

@@ -34,6 +34,10 @@ pub enum InferenceError {
     /// The chat template refused the conversation; the words are the template's.
     #[error("the model's chat template refused this conversation: {message}")]
     Template { message: String },
+    /// The model called a tool against the request: not at all where it had to, or with arguments
+    /// that a strict schema forbids. Trying again may help.
+    #[error("the model's output breaks the request: {message}")]
+    InvalidOutput { message: String },
     /// The prompt does not fit.
     #[error("the prompt has {prompt_tokens} tokens but the model's context is {limit}")]
     ContextLength { prompt_tokens: u32, limit: u32 },

@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ToolCall;
-
 /// One step of a running request. Order for each choice: text, reasoning and tool calls as they
 /// come, then `Finished`. `Started` is the first event of a stream, `Completed` the last one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,10 +33,11 @@ pub enum GenerationEvent {
         text: String,
         tokens: Vec<TokenLogprob>,
     },
-    /// A complete tool call.
+    /// A bit of a tool call. Each call is one `Start`, any number of `Arguments`, one `End`, with
+    /// nothing else of its choice between them.
     ToolCall {
         choice: u32,
-        call: ToolCall,
+        part: ToolCallPart,
         tokens: Vec<TokenLogprob>,
     },
     /// A choice ended.
@@ -50,6 +49,21 @@ pub enum GenerationEvent {
     },
     /// All choices ended.
     Completed { usage: Usage, timings: Timings },
+}
+
+/// A tool call as it is written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToolCallPart {
+    /// `id` is unique among all calls of the server.
+    Start {
+        id: String,
+        name: String,
+    },
+    /// The next JSON text of the arguments object. All of them together are what the model wrote,
+    /// which is a whole object unless the choice ends with [`FinishReason::Length`] or the model
+    /// made a mistake.
+    Arguments(String),
+    End,
 }
 
 /// Why a choice ended.

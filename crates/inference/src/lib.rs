@@ -14,11 +14,15 @@ mod sampling;
 #[cfg(feature = "test-support")]
 mod scripted;
 
-pub use backend::{Backend, EventStream, LoadedModel, TokenizeInput, TokenizeRequest};
+pub use backend::{Backend, EventStream, LoadedModel, ModelTraits, TokenizeInput, TokenizeRequest};
 pub use catalog::{Catalog, ModelCard};
 pub use error::InferenceError;
-pub use event::{FinishReason, GenerationEvent, LogprobCandidate, Timings, TokenLogprob, Usage};
-pub use message::{ContentPart, Message, Role, ToolCall, ToolChoice, ToolDefinition};
+pub use event::{
+    FinishReason, GenerationEvent, LogprobCandidate, Timings, TokenLogprob, ToolCallPart, Usage,
+};
+pub use message::{
+    ContentPart, Image, ImageSource, Message, Role, ToolCall, ToolChoice, ToolDefinition,
+};
 pub use request::{
     ChatPrompt, GenerateRequest, Logprobs, Prompt, ReasoningOptions, StopConditions,
 };

@@ -45,17 +45,36 @@ impl Message {
     pub fn joined_text(&self) -> String {
         self.content
             .iter()
-            .map(|part| match part {
-                ContentPart::Text(text) => text.as_str(),
+            .filter_map(|part| match part {
+                ContentPart::Text(text) => Some(text.as_str()),
+                ContentPart::Image(_) => None,
             })
             .collect()
     }
 }
 
-/// One piece of a turn. Images and audio join when a model here can see or hear.
+/// One piece of a turn. Audio joins when a model here can hear.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ContentPart {
     Text(String),
+    Image(Image),
+}
+
+/// An image a client sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Image {
+    pub source: ImageSource,
+    /// Where it stands in the client's request, for a refusal that names it.
+    pub param: String,
+}
+
+/// Where an image's bytes are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ImageSource {
+    /// In the request; `data` is base64 text, not decoded.
+    Inline { media_type: String, data: String },
+    /// Elsewhere; nobody has fetched it.
+    Url(String),
 }
 
 /// A tool the model may call.

@@ -52,6 +52,8 @@ pub struct ChatPrompt {
     pub messages: Vec<Message>,
     pub tools: Vec<ToolDefinition>,
     pub tool_choice: ToolChoice,
+    /// A choice ends with its first tool call (`parallel_tool_calls: false`).
+    pub single_tool_call: bool,
     /// Variables handed to the chat template beside its own (`chat_template_kwargs`).
     pub template_kwargs: Map<String, Value>,
     /// The last message is an assistant's and is continued rather than answered (prefill of the
@@ -89,6 +91,9 @@ pub struct Logprobs {
 pub struct ReasoningOptions {
     /// `None`: the template's own default.
     pub enabled: Option<bool>,
+    /// `enabled` is what the client would like: a model that cannot be switched is left as it is.
+    /// Otherwise such a model refuses the request.
+    pub is_hint: bool,
     /// Tokens of reasoning after which the block is closed for the model. `None`: unbounded.
     pub budget_tokens: Option<u32>,
     /// `low`, `medium`, `high` and so on, for templates that take it.

@@ -9,7 +9,7 @@ use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
 
 use crate::{
     Backend, Catalog, EventStream, GenerateRequest, GenerationEvent, InferenceError, LoadedModel,
-    ModelCard, TokenizeInput, TokenizeRequest,
+    ModelCard, ModelTraits, TokenizeInput, TokenizeRequest,
 };
 
 type Script = Result<Vec<Result<GenerationEvent, InferenceError>>, InferenceError>;
@@ -84,7 +84,7 @@ impl Backend for ScriptedBackend {
     ) -> BoxFuture<'_, Result<Vec<u32>, InferenceError>> {
         let text = match request.input {
             TokenizeInput::Text { text, .. } => text,
-            TokenizeInput::Chat(chat) => chat
+            TokenizeInput::Chat { prompt, .. } => prompt
                 .messages
                 .iter()
                 .map(crate::Message::joined_text)
@@ -99,6 +99,18 @@ impl Backend for ScriptedBackend {
         tokens: Vec<u32>,
     ) -> BoxFuture<'_, Result<String, InferenceError>> {
         async move { Ok(tokens.into_iter().filter_map(char::from_u32).collect()) }.boxed()
+    }
+
+    /// A model that can do everything but see.
+    fn traits(&self, _model: String) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
+        let traits = ModelTraits {
+            chat_template: Some("{{ messages }}".into()),
+            calls_tools: true,
+            reasons: true,
+            has_reasoning_switch: true,
+            sees_images: false,
+        };
+        async move { Ok(traits) }.boxed()
     }
 
     fn load(&self, model: String) -> BoxFuture<'_, Result<String, InferenceError>> {

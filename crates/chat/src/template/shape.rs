@@ -1,7 +1,7 @@
 //! Messages and tools in the shape `transformers` gives them to templates, with the variations
 //! that single templates insist on.
 
-use macmlx_inference::{Message, ToolCall, ToolDefinition};
+use macmlx_inference::{ContentPart, Message, ToolCall, ToolDefinition};
 use serde_json::{Value, json};
 
 /// What a template expects where templates differ. Found by rendering a probe, not by name.
@@ -81,7 +81,7 @@ impl Shape {
     }
 
     fn message(self, message: &Message) -> Value {
-        let text = message.joined_text();
+        let text = text_of(message);
         let content = if text.is_empty() && !message.tool_calls.is_empty() && self.null_content {
             Value::Null
         } else if self.typed_content {
@@ -146,6 +146,18 @@ impl Shape {
             })
             .collect()
     }
+}
+
+/// What a text model reads of a turn.
+fn text_of(message: &Message) -> String {
+    message
+        .content
+        .iter()
+        .map(|part| match part {
+            ContentPart::Text(text) => text.as_str(),
+            ContentPart::Image(_) => "[image: this model does not see images]",
+        })
+        .collect()
 }
 
 /// Tools as JSON schema functions.

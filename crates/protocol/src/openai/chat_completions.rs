@@ -2,7 +2,7 @@
 
 use macmlx_inference::{
     ChatPrompt, FinishReason, GenerateRequest, GenerationEvent, InferenceError, Logprobs, Prompt,
-    TokenLogprob, ToolCall,
+    TokenLogprob, ToolCall, ToolCallPart,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{
     error, logprobs, messages, reasoning, refused, sampling, sampling::checked, stop, tools, usage,
 };
-use crate::{Context, Endpoint, Error, Frame, Framing, Reply, StreamEncoder, Translation, json};
+use crate::{Context, Dialect, Endpoint, Error, Frame, Framing, StreamEncoder, Translation, json};
 
 /// The route, as data for [`Endpoint`].
 #[derive(Debug)]
@@ -54,6 +54,8 @@ impl Endpoint for ChatCompletions {
     type Request = Request;
     type Encoder = Encoder;
 
+    const DIALECT: Dialect = Dialect::OpenAi;
+
     fn parse(body: &[u8]) -> Result<Request, Error> {
         let body = json::object(body)?;
         refused::check_chat(&body)?;
@@ -88,7 +90,6 @@ impl Endpoint for ChatCompletions {
             wants_stream,
             wants_usage: StreamOptions::wants_usage(fields.stream_options.as_ref()),
             wants_logprobs,
-            is_one_call_at_most: tools.is_one_call_at_most,
             model: fields.model.clone(),
             choices: (0..choices).map(|_| Choice::default()).collect(),
             usage: Value::Null,
@@ -103,6 +104,7 @@ impl Endpoint for ChatCompletions {
                 messages: conversation.messages,
                 tools: tools.definitions,
                 tool_choice: tools.choice,
+                single_tool_call: tools.is_one_call_at_most,
                 template_kwargs,
                 continue_final_message,
             }),
@@ -120,24 +122,15 @@ impl Endpoint for ChatCompletions {
             encoder,
         })
     }
-
-    fn error_reply(error: &Error) -> Reply {
-        error::reply(error)
-    }
 }
 
 /// Builds `chat.completion.chunk` frames or one `chat.completion`.
 #[derive(Debug)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is one of the client's own switches"
-)]
 pub struct Encoder {
     context: Context,
     wants_stream: bool,
     wants_usage: bool,
     wants_logprobs: bool,
-    is_one_call_at_most: bool,
     model: String,
     choices: Vec<Choice>,
     usage: Value,
@@ -148,7 +141,7 @@ pub struct Encoder {
 struct Choice {
     content: String,
     reasoning: String,
-    tool_calls: Vec<Value>,
+    tool_calls: Vec<ToolCall>,
     logprobs: Vec<Value>,
     calls: u32,
     finish_reason: Option<&'static str>,
@@ -158,7 +151,7 @@ struct Choice {
 enum Piece {
     Content(String, Vec<Value>),
     Reasoning(String),
-    Call(Value),
+    Call(ToolCallPart),
 }
 
 impl Encoder {
@@ -166,11 +159,7 @@ impl Encoder {
         let Some(choice) = self.choices.get_mut(index as usize) else {
             return Vec::new();
         };
-        // A call that must stay alone ends its choice.
-        if self.is_one_call_at_most && choice.calls > 0 {
-            return Vec::new();
-        }
-        if matches!(piece, Piece::Call(_)) {
+        if matches!(piece, Piece::Call(ToolCallPart::Start { .. })) {
             choice.calls += 1;
         }
         if !self.wants_stream {
@@ -180,7 +169,17 @@ impl Encoder {
                     choice.logprobs.append(&mut entries);
                 }
                 Piece::Reasoning(text) => choice.reasoning.push_str(&text),
-                Piece::Call(call) => choice.tool_calls.push(call),
+                Piece::Call(ToolCallPart::Start { id, name }) => choice.tool_calls.push(ToolCall {
+                    id,
+                    name,
+                    arguments: String::new(),
+                }),
+                Piece::Call(ToolCallPart::Arguments(text)) => {
+                    if let Some(call) = choice.tool_calls.last_mut() {
+                        call.arguments.push_str(&text);
+                    }
+                }
+                Piece::Call(ToolCallPart::End) => {}
             }
             return Vec::new();
         }
@@ -194,12 +193,20 @@ impl Encoder {
             Piece::Reasoning(text) => {
                 vec![self.chunk(index, &json!({"reasoning_content": text}), None, None)]
             }
-            Piece::Call(call) => {
-                let mut indexed = json!({"index": choice.calls - 1});
-                if let (Value::Object(indexed), Value::Object(call)) = (&mut indexed, call) {
-                    indexed.extend(call);
-                }
-                let call = indexed;
+            Piece::Call(part) => {
+                let call = match part {
+                    ToolCallPart::Start { id, name } => json!({
+                        "index": choice.calls - 1,
+                        "id": id,
+                        "type": "function",
+                        "function": {"name": name, "arguments": ""},
+                    }),
+                    ToolCallPart::Arguments(text) => json!({
+                        "index": choice.calls.saturating_sub(1),
+                        "function": {"arguments": text},
+                    }),
+                    ToolCallPart::End => return Vec::new(),
+                };
                 vec![self.chunk(index, &json!({"tool_calls": [call]}), None, None)]
             }
         }
@@ -223,7 +230,6 @@ impl Encoder {
         };
         let reason = match reason {
             FinishReason::Stop | FinishReason::Cancelled if choice.calls > 0 => "tool_calls",
-            FinishReason::Length if choice.calls > 0 && self.is_one_call_at_most => "tool_calls",
             FinishReason::Stop | FinishReason::Cancelled => "stop",
             FinishReason::Length => "length",
             FinishReason::ToolCalls => "tool_calls",
@@ -299,9 +305,7 @@ impl StreamEncoder for Encoder {
                 }
                 self.piece(choice, Piece::Reasoning(text))
             }
-            GenerationEvent::ToolCall { choice, call, .. } => {
-                self.piece(choice, Piece::Call(tool_call(&call)))
-            }
+            GenerationEvent::ToolCall { choice, part, .. } => self.piece(choice, Piece::Call(part)),
             GenerationEvent::Finished { choice, reason, .. } => self.finish(choice, reason),
             GenerationEvent::Completed { usage, .. } => {
                 self.usage = usage::usage(&usage);
@@ -354,7 +358,7 @@ impl Choice {
             message["reasoning_content"] = self.reasoning.into();
         }
         if !self.tool_calls.is_empty() {
-            message["tool_calls"] = self.tool_calls.into();
+            message["tool_calls"] = self.tool_calls.iter().map(tool_call).collect();
         }
         let logprobs = wants_logprobs.then(|| json!({"content": self.logprobs, "refusal": null}));
         json!({

@@ -11,7 +11,7 @@ use super::{
     chat_completions::StreamOptions, error, logprobs::Legacy, refused, sampling, sampling::checked,
     stop, usage,
 };
-use crate::{Context, Endpoint, Error, Frame, Framing, Reply, StreamEncoder, Translation, json};
+use crate::{Context, Dialect, Endpoint, Error, Frame, Framing, StreamEncoder, Translation, json};
 
 /// OpenAI's default for this endpoint.
 const DEFAULT_MAX_TOKENS: u32 = 16;
@@ -45,6 +45,8 @@ struct Fields {
 impl Endpoint for Completions {
     type Request = Request;
     type Encoder = Encoder;
+
+    const DIALECT: Dialect = Dialect::OpenAi;
 
     fn parse(body: &[u8]) -> Result<Request, Error> {
         let body = json::object(body)?;
@@ -113,10 +115,6 @@ impl Endpoint for Completions {
             })
             .collect();
         Ok(Translation { requests, encoder })
-    }
-
-    fn error_reply(error: &Error) -> Reply {
-        error::reply(error)
     }
 }
 

@@ -121,6 +121,9 @@ fn describe_inference(error: &InferenceError) -> Description {
             ),
         )
         .code("context_length_exceeded"),
+        InferenceError::InvalidOutput { .. } => {
+            Description::new(500, error).code("invalid_model_output")
+        }
         InferenceError::Overloaded => Description::new(503, error).code("overloaded"),
         InferenceError::OutOfMemory { .. } => Description::new(503, error).code("out_of_memory"),
         InferenceError::Cancelled => Description::new(503, error).code("cancelled"),

@@ -76,6 +76,8 @@ impl Fields {
         if let Some(Value::Bool(wanted)) = kwargs.get("enable_thinking") {
             enabled = enabled.or(Some(*wanted));
         }
+        // Agents send an effort to whatever model they talk to.
+        let is_hint = enabled.is_none() && effort.as_deref().is_some_and(|effort| effort != "none");
         match effort.as_deref() {
             Some("none") => {
                 enabled = enabled.or(Some(false));
@@ -87,6 +89,7 @@ impl Fields {
         }
         let options = ReasoningOptions {
             enabled,
+            is_hint,
             budget_tokens: budget.map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX)),
             effort,
         };
@@ -152,6 +155,21 @@ mod tests {
             json!({"reasoning": {"max_tokens": 64}}),
         ] {
             assert_eq!(options(&body).unwrap().budget_tokens, Some(64), "{body}");
+        }
+    }
+
+    #[test]
+    fn an_effort_alone_is_a_wish_and_a_switch_is_an_order() {
+        assert!(
+            options(&json!({"reasoning_effort": "high"}))
+                .unwrap()
+                .is_hint
+        );
+        for body in [
+            json!({"enable_thinking": true, "reasoning_effort": "high"}),
+            json!({"reasoning_effort": "none"}),
+        ] {
+            assert!(!options(&body).unwrap().is_hint, "{body}");
         }
     }
 

@@ -41,17 +41,22 @@ pub fn request(body: &[u8]) -> Result<TokenizeRequest, Error> {
                 ));
             }
             let tools = json::fields::<tools::Fields>(&body)?.into_tools()?;
-            let (_, template_kwargs) = json::fields::<reasoning::Fields>(&body)?.into_options()?;
+            let (reasoning, template_kwargs) =
+                json::fields::<reasoning::Fields>(&body)?.into_options()?;
             let conversation = messages::conversation(&turns)?;
             let continue_final_message = conversation
                 .is_continued(fields.continue_final_message, fields.add_generation_prompt)?;
-            TokenizeInput::Chat(ChatPrompt {
-                messages: conversation.messages,
-                tools: tools.definitions,
-                tool_choice: tools.choice,
-                template_kwargs,
-                continue_final_message,
-            })
+            TokenizeInput::Chat {
+                prompt: ChatPrompt {
+                    messages: conversation.messages,
+                    tools: tools.definitions,
+                    tool_choice: tools.choice,
+                    single_tool_call: tools.is_one_call_at_most,
+                    template_kwargs,
+                    continue_final_message,
+                },
+                reasoning,
+            }
         }
         (Some(_), Some(_)) | (None, None) => {
             return Err(Error::invalid(
@@ -116,7 +121,7 @@ mod tests {
     #[test]
     fn a_conversation_is_read_as_chat_completions_read_it() {
         let body = br#"{"model": "m", "messages": [{"role": "user", "content": "a"}]}"#;
-        let TokenizeInput::Chat(chat) = request(body).unwrap().input else {
+        let TokenizeInput::Chat { prompt: chat, .. } = request(body).unwrap().input else {
             panic!("a conversation was sent");
         };
         assert_eq!(chat.messages[0].joined_text(), "a");
