@@ -3,13 +3,16 @@
 use macmlx_inference::{GenerateRequest, GenerationEvent, InferenceError};
 use serde_json::Value;
 
-use crate::Error;
+use crate::{Dialect, Error};
 
 /// One route that generates text, streamed or whole.
 pub trait Endpoint: 'static {
     /// The body as the client wrote it, types checked.
     type Request: Send + 'static;
     type Encoder: StreamEncoder;
+
+    /// Whose shape errors have.
+    const DIALECT: Dialect;
 
     /// Reads the body. Errors name the field.
     fn parse(body: &[u8]) -> Result<Self::Request, Error>;
@@ -22,9 +25,6 @@ pub trait Endpoint: 'static {
         request: Self::Request,
         context: Context,
     ) -> Result<Translation<Self::Encoder>, Error>;
-
-    /// The dialect's reply for what went wrong before the first frame.
-    fn error_reply(error: &Error) -> Reply;
 }
 
 /// A request in neutral terms.

@@ -4,10 +4,14 @@
 //! A generating endpoint is one file: wire types, translation, stream encoder and reply together,
 //! behind [`Endpoint`] and [`StreamEncoder`]. One handler in the server serves them all.
 
+pub mod anthropic;
+mod dialect;
 mod endpoint;
 mod error;
 pub mod json;
+pub mod ollama;
 pub mod openai;
 
+pub use dialect::Dialect;
 pub use endpoint::{Context, Endpoint, Frame, Framing, Reply, StreamEncoder, Translation};
 pub use error::Error;

@@ -96,7 +96,10 @@ fn check<E: Endpoint>(case: &Path, golden: Golden, body: Value) -> Result<(), St
     let (streamed, whole) = match (translate::<E>(&streamed), translate::<E>(&whole)) {
         (Ok(streamed), Ok(whole)) => (streamed, whole),
         (Err(error), Err(again)) if error == again => {
-            return golden.check_json(&case.join("error.json"), &written(E::error_reply(&error)));
+            return golden.check_json(
+                &case.join("error.json"),
+                &written(E::DIALECT.error_reply(&error)),
+            );
         }
         (streamed, whole) => {
             return Err(format!(
@@ -152,7 +155,7 @@ fn stream<E: Endpoint>(mut encoder: E::Encoder, steps: &[Step]) -> String {
 fn reply<E: Endpoint>(mut encoder: E::Encoder, steps: Vec<Step>) -> Result<Value, Reply> {
     for step in steps {
         let frames = match step {
-            Step::Failure { error } => return Err(E::error_reply(&error.into())),
+            Step::Failure { error } => return Err(E::DIALECT.error_reply(&error.into())),
             Step::OfPrompt { prompt, event } => encoder.encode(prompt, event),
             Step::Event(event) => encoder.encode(0, event),
         };

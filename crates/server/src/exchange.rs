@@ -8,7 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures::StreamExt;
-use macmlx_protocol::{Error, Reply, openai};
+use macmlx_protocol::{Dialect, Error, Reply};
 
 /// How many times the limit is read and thrown away before the connection is given up.
 const DRAINED_LIMITS: usize = 4;
@@ -62,15 +62,10 @@ pub(crate) fn respond(reply: Reply) -> Response {
     response
 }
 
-/// The reply for errors of routes that belong to no other dialect.
-pub(crate) fn refuse(error: &Error) -> Response {
-    respond(openai::error::reply(error))
-}
-
-/// A JSON answer or an error in OpenAI's shape.
-pub(crate) fn answer(result: Result<serde_json::Value, Error>) -> Response {
+/// A JSON answer, or an error in the dialect's shape.
+pub(crate) fn answer(dialect: Dialect, result: Result<serde_json::Value, Error>) -> Response {
     match result {
         Ok(body) => Json(body).into_response(),
-        Err(error) => refuse(&error),
+        Err(error) => respond(dialect.error_reply(&error)),
     }
 }

@@ -33,7 +33,7 @@ pub(crate) async fn generate<E: Endpoint>(
 ) -> Response {
     match answer::<E>(&app, request).await {
         Ok(response) => response,
-        Err(error) => respond(E::error_reply(&error)),
+        Err(error) => respond(E::DIALECT.error_reply(&error)),
     }
 }
 

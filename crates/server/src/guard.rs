@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use uuid::Uuid;
 
-use crate::{exchange::refuse, options::Options, router::App};
+use crate::{dialect, options::Options, router::App};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -32,14 +32,18 @@ pub(crate) async fn outermost(request: Request, next: Next) -> Response {
     let id = format!("req_{}", Uuid::new_v4().simple());
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
+    let dialect = dialect::of(&request);
     let mut response = next.run(request).await;
     if response.status() == StatusCode::METHOD_NOT_ALLOWED
         && !response.headers().contains_key(CONTENT_TYPE)
     {
-        let mut refusal = refuse(&Error::WrongMethod {
-            method: method.to_string(),
-            path: path.clone(),
-        });
+        let mut refusal = dialect::refuse(
+            dialect,
+            &Error::WrongMethod {
+                method: method.to_string(),
+                path: path.clone(),
+            },
+        );
         // `allow` and CORS headers stay; length and type are those of the new body.
         for (name, value) in response.headers() {
             if name != axum::http::header::CONTENT_LENGTH {
@@ -65,13 +69,14 @@ pub(crate) async fn outermost(request: Request, next: Next) -> Response {
 /// Refuses names that a web site could have pointed at this machine (DNS rebinding).
 pub(crate) async fn host(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     match host_of(request.headers(), request.uri()) {
-        Some(host) if !is_allowed_host(host, &app.options.allowed_hosts) => {
-            refuse(&Error::Forbidden {
+        Some(host) if !is_allowed_host(host, &app.options.allowed_hosts) => dialect::refuse(
+            dialect::of(&request),
+            &Error::Forbidden {
                 message: format!(
                     "the server does not answer to the name `{host}`; add it to the allowed hosts"
                 ),
-            })
-        }
+            },
+        ),
         // The in-process door and HTTP/1.0 name no host; browsers always do.
         _ => next.run(request).await,
     }
@@ -87,12 +92,15 @@ pub(crate) async fn origin(State(app): State<Arc<App>>, request: Request, next: 
                 &app.options.cors_origins,
             ) =>
         {
-            refuse(&Error::Forbidden {
-                message: format!(
-                    "pages of {} may not use this server; add it to the allowed origins",
-                    String::from_utf8_lossy(origin.as_bytes())
-                ),
-            })
+            dialect::refuse(
+                dialect::of(&request),
+                &Error::Forbidden {
+                    message: format!(
+                        "pages of {} may not use this server; add it to the allowed origins",
+                        String::from_utf8_lossy(origin.as_bytes())
+                    ),
+                },
+            )
         }
         _ => next.run(request).await,
     }
@@ -106,7 +114,7 @@ pub(crate) async fn api_key(State(app): State<Arc<App>>, request: Request, next:
     if keys.is_empty() || is_known {
         next.run(request).await
     } else {
-        refuse(&Error::Unauthorized)
+        dialect::refuse(dialect::of(&request), &Error::Unauthorized)
     }
 }
 

@@ -16,6 +16,7 @@
 //! ```
 
 mod closing;
+mod dialect;
 mod exchange;
 mod generate;
 mod guard;

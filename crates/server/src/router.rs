@@ -7,21 +7,16 @@ use axum::{
     extract::{DefaultBodyLimit, Request},
     middleware,
     response::Response,
-    routing::{get, post},
+    routing::get,
 };
 use macmlx_inference::{Backend, Catalog};
-use macmlx_protocol::{
-    Error,
-    openai::{chat_completions::ChatCompletions, completions::Completions},
-};
+use macmlx_protocol::{Dialect, Error};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::{
-    exchange::refuse,
-    generate::generate,
-    guard,
+    dialect, guard,
     options::Options,
-    routes::{models, status, tokenize},
+    routes::{anthropic, ollama, openai, responses, status},
 };
 
 /// What handlers share.
@@ -59,7 +54,11 @@ pub fn router(
         options,
     });
     let clients = Router::new()
-        .merge(with_and_without_v1(openai()))
+        .merge(with_and_without_v1(openai::routes()))
+        .merge(with_and_without_v1(responses::routes()))
+        .merge(with_and_without_v1(anthropic::routes()))
+        .nest("/anthropic", with_and_without_v1(anthropic::own_routes()))
+        .merge(ollama::routes())
         .layer(middleware::from_fn_with_state(
             Arc::clone(&app),
             guard::api_key,
@@ -83,27 +82,17 @@ pub fn router(
         .layer(middleware::from_fn(guard::outermost))
 }
 
-/// OpenAI's routes, without `/v1`.
-fn openai() -> Router<Arc<App>> {
-    Router::new()
-        .route("/chat/completions", post(generate::<ChatCompletions>))
-        .route("/completions", post(generate::<Completions>))
-        .route("/models", get(models::list))
-        .route("/models/{*id}", get(models::one))
-        .route("/tokenize", post(tokenize::tokenize))
-        .route("/detokenize", post(tokenize::detokenize))
-}
-
 /// Clients are configured with a base URL that may or may not end in `/v1`.
 fn with_and_without_v1(routes: Router<Arc<App>>) -> Router<Arc<App>> {
     Router::new().nest("/v1", routes.clone()).merge(routes)
 }
 
 async fn no_route(request: Request) -> Response {
-    refuse(&Error::NoRoute {
+    let error = Error::NoRoute {
         method: request.method().to_string(),
         path: request.uri().path().to_owned(),
-    })
+    };
+    dialect::refuse(dialect::of(&request), &error)
 }
 
 #[expect(
@@ -117,5 +106,5 @@ fn panicked(panic: Box<dyn Any + Send>) -> Response {
         .or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or("no message");
     tracing::error!(message, "a handler panicked");
-    refuse(&Error::Internal)
+    dialect::refuse(Dialect::OpenAi, &Error::Internal)
 }

@@ -1,8 +1,12 @@
 //! Routes that answer at once.
 
-pub(crate) mod models;
+pub(crate) mod anthropic;
+mod models;
+pub(crate) mod ollama;
+pub(crate) mod openai;
+pub(crate) mod responses;
 pub(crate) mod status;
-pub(crate) mod tokenize;
+mod tokenize;
 
 use std::sync::Arc;
 

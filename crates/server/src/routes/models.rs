@@ -7,18 +7,24 @@ use axum::{
     response::Response,
 };
 use macmlx_inference::Catalog;
-use macmlx_protocol::openai;
+use macmlx_protocol::{Dialect, openai};
 
 use super::ask_catalog;
 use crate::{exchange::answer, router::App};
 
 pub(crate) async fn list(State(app): State<Arc<App>>) -> Response {
     let cards = ask_catalog(&app.catalog, Catalog::list).await;
-    answer(cards.map(|cards| openai::models::list(&cards)))
+    answer(
+        Dialect::OpenAi,
+        cards.map(|cards| openai::models::list(&cards)),
+    )
 }
 
 /// Ids hold a slash, as it is or percent-encoded.
 pub(crate) async fn one(State(app): State<Arc<App>>, Path(id): Path<String>) -> Response {
     let card = ask_catalog(&app.catalog, move |catalog| catalog.resolve(&id)).await;
-    answer(card.and_then(|card| Ok(openai::models::model(&card?))))
+    answer(
+        Dialect::OpenAi,
+        card.and_then(|card| Ok(openai::models::model(&card?))),
+    )
 }

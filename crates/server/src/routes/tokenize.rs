@@ -6,7 +6,7 @@ use axum::{
     extract::{Request, State},
     response::Response,
 };
-use macmlx_protocol::{Error, openai::tokenize as wire};
+use macmlx_protocol::{Dialect, Error, openai::tokenize as wire};
 use serde_json::Value;
 
 use super::ask_catalog;
@@ -16,7 +16,7 @@ use crate::{
 };
 
 pub(crate) async fn tokenize(State(app): State<Arc<App>>, request: Request) -> Response {
-    answer(tokens(&app, request).await)
+    answer(Dialect::OpenAi, tokens(&app, request).await)
 }
 
 async fn tokens(app: &App, request: Request) -> Result<Value, Error> {
@@ -29,7 +29,7 @@ async fn tokens(app: &App, request: Request) -> Result<Value, Error> {
 }
 
 pub(crate) async fn detokenize(State(app): State<Arc<App>>, request: Request) -> Response {
-    answer(text(&app, request).await)
+    answer(Dialect::OpenAi, text(&app, request).await)
 }
 
 async fn text(app: &App, request: Request) -> Result<Value, Error> {

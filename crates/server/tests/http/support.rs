@@ -12,7 +12,7 @@ use futures::{
 };
 use macmlx_inference::{
     Backend, EventStream, FinishReason, GenerateRequest, GenerationEvent, InferenceError,
-    LoadedModel, ModelCard, ScriptedCatalog, Timings, TokenizeRequest, Usage,
+    LoadedModel, ModelCard, ModelTraits, ScriptedCatalog, Timings, TokenizeRequest, Usage,
 };
 use macmlx_server::{IfBusy, Options, bind, router, serve};
 use serde_json::{Value, json};
@@ -237,6 +237,10 @@ impl Backend for LedBackend {
         _tokens: Vec<u32>,
     ) -> BoxFuture<'_, Result<String, InferenceError>> {
         async { Err(InferenceError::ShuttingDown) }.boxed()
+    }
+
+    fn traits(&self, _model: String) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
+        async { Ok(ModelTraits::default()) }.boxed()
     }
 
     fn load(&self, model: String) -> BoxFuture<'_, Result<String, InferenceError>> {

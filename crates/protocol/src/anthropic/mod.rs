@@ -1,0 +1,3 @@
+//! Anthropic's dialect.
+
+pub mod error;

@@ -1,0 +1,3 @@
+//! Ollama's dialect.
+
+pub mod error;

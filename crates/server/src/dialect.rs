@@ -1,0 +1,30 @@
+//! Whose words a request wants to be answered in, where no handler has seen it yet.
+
+use axum::{extract::Request, response::Response};
+use macmlx_protocol::{Dialect, Error};
+
+use crate::exchange::respond;
+
+/// Told by the path, and by the header that all of Anthropic's clients send.
+pub(crate) fn of(request: &Request) -> Dialect {
+    let path = request.uri().path();
+    let is_messages = path
+        .strip_prefix("/v1")
+        .unwrap_or(path)
+        .starts_with("/messages");
+    if path.starts_with("/api/") {
+        Dialect::Ollama
+    } else if is_messages
+        || path.starts_with("/anthropic/")
+        || request.headers().contains_key("anthropic-version")
+    {
+        Dialect::Anthropic
+    } else {
+        Dialect::OpenAi
+    }
+}
+
+/// The reply to a request that no handler saw.
+pub(crate) fn refuse(dialect: Dialect, error: &Error) -> Response {
+    respond(dialect.error_reply(error))
+}
