@@ -23,6 +23,17 @@ pub enum Error {
     /// The request comes from where requests are not taken from.
     #[error("{message}")]
     Forbidden { message: String },
+    /// Something kept from an earlier request is not there, or no longer.
+    #[error(
+        "no {kind} `{id}` is kept here: it was deleted, not stored, or made way for newer ones"
+    )]
+    NotKept {
+        /// `response`, `conversation` or `item`.
+        kind: &'static str,
+        id: String,
+        /// The field that names it; `None`: the request's own path does.
+        param: Option<String>,
+    },
     #[error("there is no route {method} {path}")]
     NoRoute { method: String, path: String },
     #[error("{path} does not take {method}")]

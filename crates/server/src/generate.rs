@@ -43,7 +43,18 @@ async fn answer<E: Endpoint>(app: &App, request: Request) -> Result<Response, Er
     let request = E::parse(&body)?;
     drop(body);
     let wants_stream = E::wants_stream(&request);
-    let Translation { requests, encoder } = E::translate(request, context())?;
+    let translation = E::translate(request, context())?;
+    run(app, translation, wants_stream, closing).await
+}
+
+/// Has a translated request generated, and answers it.
+pub(crate) async fn run<E: StreamEncoder>(
+    app: &App,
+    translation: Translation<E>,
+    wants_stream: bool,
+    closing: Closing,
+) -> Result<Response, Error> {
+    let Translation { requests, encoder } = translation;
     let starting = start(Arc::clone(&app.backend), requests);
     if wants_stream {
         stream(app, starting, encoder, closing).await
@@ -97,7 +108,7 @@ async fn whole<E: StreamEncoder>(
     }
 }
 
-fn context() -> Context {
+pub(crate) fn context() -> Context {
     let since_epoch = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();

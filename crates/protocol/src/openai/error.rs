@@ -83,6 +83,15 @@ fn describe(error: &Error) -> Description {
             .param(param.clone()),
         Error::Unauthorized => Description::new(401, error).code("invalid_api_key"),
         Error::Forbidden { .. } => Description::new(403, error).code("forbidden"),
+        Error::NotKept { param: None, .. } => Description::new(404, error).code("not_found"),
+        // Clients try 404 again; this stays as it is.
+        Error::NotKept { kind, param, .. } => Description::new(400, error)
+            .code(match *kind {
+                "response" => "previous_response_not_found",
+                "conversation" => "conversation_not_found",
+                _ => "item_not_found",
+            })
+            .param(param.clone()),
         Error::NoRoute { .. } => Description::new(404, error).code("unknown_url"),
         Error::WrongMethod { .. } => Description::new(405, error).code("method_not_supported"),
         Error::TooLarge { .. } => Description::new(413, error).code("request_too_large"),
