@@ -11,6 +11,7 @@ mod error;
 pub mod json;
 pub mod ollama;
 pub mod openai;
+mod range;
 
 pub use dialect::Dialect;
 pub use endpoint::{Context, Endpoint, Frame, Framing, Reply, StreamEncoder, Translation};

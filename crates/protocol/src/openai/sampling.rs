@@ -3,16 +3,13 @@
 //! Names are OpenAI's; what it lacks is spelled as vLLM and mlx-lm do, with llama.cpp's other names
 //! accepted. DRY's defaults are llama.cpp's.
 
-use std::{
-    collections::BTreeMap,
-    fmt::Display,
-    ops::{Bound, RangeBounds},
-};
+use std::{collections::BTreeMap, ops::Bound};
 
 use macmlx_inference::{Dry, SamplingParams, Xtc};
 use serde::Deserialize;
 
 use crate::Error;
+pub(super) use crate::range::checked;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Fields {
@@ -153,35 +150,6 @@ fn logit_bias(biases: BTreeMap<String, f32>) -> Result<BTreeMap<u32, f32>, Error
             ))
         })
         .collect()
-}
-
-/// A value within its range.
-pub(super) fn checked<T, R>(name: &str, value: Option<T>, range: R) -> Result<Option<T>, Error>
-where
-    T: PartialOrd + Display,
-    R: RangeBounds<T>,
-{
-    match value {
-        Some(value) if !range.contains(&value) => Err(Error::invalid(
-            name,
-            format!("{name} must be {}, not {value}", in_words(&range)),
-        )),
-        value => Ok(value),
-    }
-}
-
-fn in_words<T: Display>(range: &impl RangeBounds<T>) -> String {
-    match (range.start_bound(), range.end_bound()) {
-        (Bound::Included(low), Bound::Included(high)) => format!("between {low} and {high}"),
-        (Bound::Excluded(low), Bound::Included(high)) => {
-            format!("greater than {low} and at most {high}")
-        }
-        (Bound::Included(low), _) => format!("at least {low}"),
-        (Bound::Excluded(low), _) => format!("greater than {low}"),
-        (Bound::Unbounded, Bound::Included(high)) => format!("at most {high}"),
-        (Bound::Unbounded, Bound::Excluded(high)) => format!("less than {high}"),
-        (Bound::Unbounded, Bound::Unbounded) => "any number".to_owned(),
-    }
 }
 
 #[cfg(test)]
