@@ -60,6 +60,11 @@ pub fn load(path: &Path) -> Result<Loaded, Error> {
     Ok(Loaded { settings, warnings })
 }
 
+/// Reads the settings and changes nothing: values that cannot be read count as their defaults.
+pub(crate) fn read(path: &Path) -> Result<Settings, Error> {
+    Ok(typed(&read_document(path)?).0)
+}
+
 /// Applies a JSON merge patch (RFC 7396: `null` removes a key) and writes the file.
 pub fn patch(path: &Path, changes: &Value) -> Result<Settings, Error> {
     let Value::Object(changes) = changes else {

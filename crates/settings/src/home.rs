@@ -66,6 +66,11 @@ impl Home {
         self.root.join("control-token")
     }
 
+    /// Named keys of clients, hashed, mode 0600.
+    pub fn api_keys_file(&self) -> PathBuf {
+        self.root.join("api-keys.json")
+    }
+
     /// MCP servers, in the shape desktop clients share.
     pub fn mcp_file(&self) -> PathBuf {
         self.root.join("mcp.json")

@@ -1,14 +1,20 @@
 //! Typed settings, every path on disk and every environment variable, resolved once at the edge.
 
+mod aliases;
+mod api_keys;
 mod control_token;
 pub mod env;
 mod file;
 mod home;
 mod schema;
+mod secret;
 pub mod state_file;
+mod watched;
 
+pub use aliases::Aliases;
+pub use api_keys::{ApiKeys, ApiKeysError, NamedKey};
 pub use control_token::control_token;
 pub use env::Environment;
 pub use file::{Error, Loaded, load, patch};
 pub use home::{Home, NoHome};
-pub use schema::Settings;
+pub use schema::{Settings, UnknownModels};

@@ -1,5 +1,7 @@
 //! The settings themselves: one field each, with its default.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// Settings as `settings.json` holds them, in the key spelling of existing macMLX installations.
@@ -14,8 +16,13 @@ pub struct Settings {
     /// Key clients must send; none or empty: no key.
     #[serde(rename = "serverAPIKey")]
     pub server_api_key: Option<String>,
-    /// Model the server loads at start and `run` uses when none is named.
+    /// Model the server loads at start, `run` uses when none is named, and that answers to unknown
+    /// names.
     pub default_model: Option<String>,
+    /// Other names for models: name and the reference it stands for.
+    pub model_aliases: BTreeMap<String, String>,
+    /// What becomes of requests for models that nobody here knows, such as `gpt-4o`.
+    pub unknown_models: UnknownModels,
     /// Folder of the models, in place of `models/` in the home.
     pub model_directory: Option<String>,
     /// Hub, or a mirror of it.
@@ -42,6 +49,17 @@ pub struct Settings {
     pub log_retention_days: u32,
 }
 
+/// What becomes of requests for unknown models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum UnknownModels {
+    /// The default model answers, and says so.
+    #[default]
+    Default,
+    /// They are refused.
+    Refuse,
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -49,6 +67,8 @@ impl Default for Settings {
             server_port: 8000,
             server_api_key: None,
             default_model: None,
+            model_aliases: BTreeMap::new(),
+            unknown_models: UnknownModels::Default,
             model_directory: None,
             hf_endpoint: "https://huggingface.co".into(),
             max_batch_size: 32,
