@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use macmlx_inference::{
     ChatPrompt, ContentPart, InferenceError, Message, ModelTraits, Prompt, ReasoningOptions, Role,
-    StopConditions, ToolChoice,
+    StopConditions, ToolChoice, ToolDefinition,
 };
 
 use crate::{
@@ -34,6 +34,9 @@ pub struct Rendered {
     /// The prompt ends inside a reasoning block.
     pub starts_in_reasoning: bool,
     formats: Vec<&'static dyn Format>,
+    /// Offered to the model.
+    tools: Arc<[ToolDefinition]>,
+    single_tool_call: bool,
     first_space: FirstSpace,
 }
 
@@ -157,6 +160,8 @@ impl ChatModel {
             tokens,
             starts_in_reasoning,
             formats,
+            tools: chat.tools.clone().into(),
+            single_tool_call: chat.single_tool_call,
             first_space: if chat.continue_final_message {
                 FirstSpace::Keep
             } else {
@@ -205,8 +210,13 @@ impl ChatModel {
                 SpecialTokens::Only(shown),
                 rendered.first_space,
             ),
-            OutputParser::new(&rendered.formats, rendered.starts_in_reasoning),
+            OutputParser::new(
+                &rendered.formats,
+                rendered.starts_in_reasoning,
+                Arc::clone(&rendered.tools),
+            ),
             stops,
+            rendered.single_tool_call,
         )
     }
 
@@ -294,6 +304,8 @@ impl Rendered {
             tokens,
             starts_in_reasoning: false,
             formats: Vec::new(),
+            tools: Arc::default(),
+            single_tool_call: false,
             first_space: FirstSpace::Keep,
         }
     }

@@ -1,8 +1,8 @@
 //! Everything between text and tokens: tokenizer, streaming detokenizer, chat templates, output
 //! formats and stop sequences.
 //!
-//! The engine uses [`ChatModel`], loaded once for a model folder, and one [`OutputStream`] for
-//! each sequence:
+//! A backend uses [`ChatModel`], loaded once for a model folder, and one [`ChoiceOutput`] around
+//! one [`OutputStream`] for each sequence:
 //!
 //! ```text
 //! Prompt ── ChatModel::prompt ──▶ Rendered { text, tokens, … }
@@ -10,11 +10,16 @@
 //!                      ChatModel::output(&rendered, &stop)
 //!                                     ▼
 //! token id ── OutputStream::push ──▶ OutputPiece { piece, tokens }
+//!                                     │
+//!                              ChoiceOutput::push
+//!                                     ▼
+//!                              GenerationEvent
 //! ```
 //!
 //! Nothing here knows MLX or HTTP.
 
 mod chat_model;
+mod choice_output;
 mod detokenizer;
 mod needles;
 mod output;
@@ -24,9 +29,10 @@ mod template;
 mod tokenizer;
 
 pub use chat_model::{ChatModel, Rendered};
+pub use choice_output::ChoiceOutput;
 pub use detokenizer::{Detokenizer, FirstSpace, SpecialTokens};
 pub use output::{
-    OutputParser, Piece, Span,
+    CallPart, OutputParser, Piece, Span,
     formats::{Call, Close, FORMATS, Format, Kind, Parsed},
 };
 pub use output_stream::{Finish, OutputPiece, OutputStream};

@@ -14,8 +14,20 @@ pub enum Piece {
     Text(String),
     /// Hidden thinking.
     Reasoning(String),
-    /// A complete call; `arguments` is JSON text as the model wrote it.
-    ToolCall { name: String, arguments: String },
+    /// A bit of a tool call.
+    ToolCall(CallPart),
+}
+
+/// A tool call as it is written: one `Start`, any number of `Arguments`, one `End`, with nothing
+/// between them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallPart {
+    Start {
+        name: String,
+    },
+    /// The next JSON text of the arguments object, as the model wrote it.
+    Arguments(String),
+    End,
 }
 
 /// A piece and how much generated text it stands for.

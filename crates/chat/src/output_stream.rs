@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use macmlx_inference::FinishReason;
 
-use crate::{Detokenizer, OutputParser, Piece, Span, StopMatcher};
+use crate::{CallPart, Detokenizer, OutputParser, Piece, Span, StopMatcher};
 
 /// A part of the output and the tokens whose text ends in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,9 +42,13 @@ pub struct OutputStream {
     min_tokens: usize,
     pushed_tokens: usize,
     stop_sequence: Option<String>,
-    /// A stop sequence was found in visible text: what the parser still holds comes after it.
+    /// The output ended at a piece of the parser's: what the parser still holds comes after it.
     is_cut: bool,
     made_calls: bool,
+    /// The output is over with its first tool call.
+    single_tool_call: bool,
+    /// It is.
+    is_over: bool,
     /// Bytes of text that the detokenizer has given.
     detokenized: usize,
     /// Bytes whose piece the parser has given.
@@ -66,7 +70,12 @@ pub(crate) struct Stops {
 }
 
 impl OutputStream {
-    pub(crate) fn new(detokenizer: Detokenizer, parser: OutputParser, stops: Stops) -> Self {
+    pub(crate) fn new(
+        detokenizer: Detokenizer,
+        parser: OutputParser,
+        stops: Stops,
+        single_tool_call: bool,
+    ) -> Self {
         let matcher =
             |sequences: Vec<String>| (!sequences.is_empty()).then(|| StopMatcher::new(sequences));
         Self {
@@ -80,6 +89,8 @@ impl OutputStream {
             stop_sequence: None,
             is_cut: false,
             made_calls: false,
+            single_tool_call,
+            is_over: false,
             detokenized: 0,
             parsed: 0,
             token_ends: VecDeque::new(),
@@ -87,10 +98,10 @@ impl OutputStream {
     }
 
     /// Takes a token and gives what is certain now. The token that ends a generation is not
-    /// pushed. After a stop sequence has matched nothing comes any more.
+    /// pushed. Once the output has stopped nothing comes any more.
     pub fn push(&mut self, id: u32) -> Vec<OutputPiece> {
         let mut pieces = Vec::new();
-        if self.stop_sequence.is_some() {
+        if self.is_stopped() {
             return pieces;
         }
         self.pushed_tokens += 1;
@@ -110,10 +121,10 @@ impl OutputStream {
         pieces
     }
 
-    /// The stop sequence that matched, if one did: the generation is over. Tokens not reported by
-    /// [`Self::finish`] belong to the text that was cut.
-    pub fn stop_sequence(&self) -> Option<&str> {
-        self.stop_sequence.as_deref()
+    /// A stop sequence has matched, or the only tool call has been made: the generation is over.
+    /// Tokens not reported by [`Self::finish`] belong to the text that was cut.
+    pub fn is_stopped(&self) -> bool {
+        self.stop_sequence.is_some() || self.is_over
     }
 
     /// Whether the model is thinking.
@@ -130,7 +141,7 @@ impl OutputStream {
     /// No more tokens come: gives out what was held back.
     pub fn finish(&mut self, reason: FinishReason) -> Finish {
         let mut pieces = Vec::new();
-        if self.stop_sequence.is_none() {
+        if !self.is_stopped() {
             self.end_text(&mut pieces);
         }
         if !self.is_cut {
@@ -145,7 +156,7 @@ impl OutputStream {
         if !self.is_cut {
             self.release_held(&mut pieces);
         }
-        if self.stop_sequence.is_none() && !self.token_ends.is_empty() {
+        if !self.is_stopped() && !self.token_ends.is_empty() {
             let tokens = self.token_ends.len();
             self.token_ends.clear();
             match pieces.last_mut() {
@@ -205,11 +216,16 @@ impl OutputStream {
                     self.parsed += raw_len;
                     self.take_text(text, pieces);
                 }
-                Piece::Reasoning(_) | Piece::ToolCall { .. } => {
-                    self.made_calls |= matches!(piece, Piece::ToolCall { .. });
+                Piece::Reasoning(_) | Piece::ToolCall(_) => {
+                    let ends_call = piece == Piece::ToolCall(CallPart::End);
                     self.release_held(pieces);
                     self.parsed += raw_len;
                     self.report(piece, self.parsed, pieces);
+                    self.made_calls |= ends_call;
+                    if ends_call && self.single_tool_call {
+                        self.is_over = true;
+                        self.is_cut = true;
+                    }
                 }
             }
         }
@@ -250,7 +266,7 @@ impl OutputStream {
         }
         let is_empty = match &piece {
             Piece::Text(text) | Piece::Reasoning(text) => text.is_empty(),
-            Piece::ToolCall { .. } => false,
+            Piece::ToolCall(_) => false,
         };
         if tokens > 0 || !is_empty {
             pieces.push(OutputPiece { piece, tokens });

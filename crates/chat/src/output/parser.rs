@@ -5,8 +5,12 @@
 //! - Nothing is lost: a body that is no call comes back as text, markers included.
 //! - White space around reasoning and after a tool call is not output.
 
+use std::sync::Arc;
+
+use macmlx_inference::ToolDefinition;
+
 use super::{
-    Piece, Span,
+    CallPart, Piece, Span,
     blocks::{CallBlock, ReasoningBlock},
     formats::{Call, Close, Format, Kind, Parsed},
     lead::{Lead, Verdict},
@@ -17,6 +21,8 @@ use crate::needles::Scanner;
 #[derive(Debug)]
 pub struct OutputParser {
     formats: Vec<&'static dyn Format>,
+    /// Offered to the model.
+    tools: Arc<[ToolDefinition]>,
     state: State,
     /// `None` once the text since the output or the last block began is known to be text.
     lead: Option<Lead>,
@@ -33,9 +39,15 @@ enum State {
 
 impl OutputParser {
     /// `starts_in_reasoning`: the prompt ends inside a reasoning block, of the first such format.
-    pub fn new(formats: &[&'static dyn Format], starts_in_reasoning: bool) -> Self {
+    /// A call without a marker counts only when it is of one of the `tools`.
+    pub fn new(
+        formats: &[&'static dyn Format],
+        starts_in_reasoning: bool,
+        tools: Arc<[ToolDefinition]>,
+    ) -> Self {
         let mut parser = Self {
             formats: formats.to_vec(),
+            tools,
             state: State::Text(Scanner::new([])),
             lead: None,
             spans: Vec::new(),
@@ -245,7 +257,9 @@ impl OutputParser {
     /// ended it.
     fn end_call(&mut self, block: &CallBlock, parsed: Parsed, close: &str) {
         match parsed {
-            Parsed::Calls { calls, rest_len } => {
+            Parsed::Calls { calls, rest_len }
+                if !block.open.is_empty() || calls.iter().all(|call| self.offers(&call.name)) =>
+            {
                 let raw_len = block.open.len() + block.body.len() + close.len() - rest_len;
                 self.emit_calls(calls, raw_len);
                 let body = block.body.trim_end();
@@ -253,7 +267,7 @@ impl OutputParser {
                 self.emit(Piece::Text(rest.into()), rest_len);
                 self.lead = Some(Lead::new(false, Vec::new()));
             }
-            Parsed::InsideString | Parsed::Text => {
+            Parsed::Calls { .. } | Parsed::InsideString | Parsed::Text => {
                 let text = [block.open, block.body.as_str(), close].concat();
                 let raw_len = text.len();
                 self.emit(Piece::Text(text), raw_len);
@@ -262,13 +276,20 @@ impl OutputParser {
         }
     }
 
+    fn offers(&self, name: &str) -> bool {
+        self.tools.iter().any(|tool| tool.name == name)
+    }
+
     /// The first call stands for all the text of the block.
     fn emit_calls(&mut self, calls: Vec<Call>, mut raw_len: usize) {
         for Call { name, arguments } in calls {
-            self.spans.push(Span {
-                piece: Piece::ToolCall { name, arguments },
-                raw_len: std::mem::take(&mut raw_len),
-            });
+            let start = CallPart::Start { name };
+            for part in [start, CallPart::Arguments(arguments), CallPart::End] {
+                self.spans.push(Span {
+                    piece: Piece::ToolCall(part),
+                    raw_len: std::mem::take(&mut raw_len),
+                });
+            }
         }
     }
 

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use macmlx_chat::{ChatModel, Finish, OutputPiece, Piece, Rendered};
+use macmlx_chat::{CallPart, ChatModel, ChoiceOutput, Finish, OutputPiece, Piece, Rendered};
 use macmlx_inference::{
-    ChatPrompt, FinishReason, Message, Prompt, ReasoningOptions, Role, StopConditions,
-    ToolDefinition,
+    ChatPrompt, FinishReason, GenerationEvent, Message, Prompt, ReasoningOptions, Role,
+    StopConditions, TokenLogprob, ToolCallPart, ToolDefinition,
 };
 use serde_json::json;
 
@@ -23,7 +23,12 @@ fn model(template: &str) -> ChatModel {
 }
 
 fn chat(model: &ChatModel) -> Rendered {
-    let chat = ChatPrompt {
+    let chat = prompt();
+    model.render(&chat, &ReasoningOptions::default()).unwrap()
+}
+
+fn prompt() -> ChatPrompt {
+    ChatPrompt {
         messages: vec![Message::text(Role::User, "go")],
         tools: vec![ToolDefinition {
             name: "f".into(),
@@ -32,8 +37,7 @@ fn chat(model: &ChatModel) -> Rendered {
             strict: false,
         }],
         ..ChatPrompt::default()
-    };
-    model.render(&chat, &ReasoningOptions::default()).unwrap()
+    }
 }
 
 fn raw(model: &ChatModel) -> Rendered {
@@ -59,7 +63,7 @@ fn run(
     let mut pieces = Vec::new();
     for id in model.tokenizer().encode(output, false).unwrap() {
         pieces.extend(stream.push(id));
-        if stream.stop_sequence().is_some() {
+        if stream.is_stopped() {
             break;
         }
     }
@@ -73,7 +77,7 @@ fn text(pieces: &[OutputPiece]) -> String {
         .iter()
         .filter_map(|piece| match &piece.piece {
             Piece::Text(text) => Some(text.as_str()),
-            Piece::Reasoning(_) | Piece::ToolCall { .. } => None,
+            Piece::Reasoning(_) | Piece::ToolCall(_) => None,
         })
         .collect()
 }
@@ -110,8 +114,10 @@ fn every_token_is_reported_once_with_the_piece_its_text_ends_in() {
                 let spelled = spelled.replace("<|im_start|>", "");
                 assert!(spelled.contains(text.trim()), "{text:?} in {spelled:?}");
             }
-            Piece::ToolCall { .. } => assert!(spelled.ends_with("</tool_call>"), "{spelled}"),
-            Piece::Text(_) | Piece::Reasoning(_) => {}
+            Piece::ToolCall(CallPart::Start { .. }) => {
+                assert!(spelled.ends_with("</tool_call>"), "{spelled}");
+            }
+            Piece::ToolCall(_) | Piece::Text(_) | Piece::Reasoning(_) => {}
         }
     }
 }
@@ -228,4 +234,82 @@ fn markers_that_are_special_tokens_reach_their_format_and_nobody_else() {
     assert_eq!(finish.reason, FinishReason::ToolCalls);
     let (pieces, _) = run(&model, &raw(&model), &stops(&[]), "hi[TOOL_CALLS]");
     assert_eq!(text(&pieces), "hi");
+}
+
+#[test]
+fn with_a_single_call_the_output_is_over_after_it() {
+    let model = model(TEMPLATE);
+    let chat = ChatPrompt {
+        single_tool_call: true,
+        ..prompt()
+    };
+    let rendered = model.render(&chat, &ReasoningOptions::default()).unwrap();
+    let call = "<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>";
+    let output = format!("Hm.{call}{call}x");
+    let (pieces, finish) = run(&model, &rendered, &stops(&[]), &output);
+    let starts =
+        |piece: &&OutputPiece| matches!(piece.piece, Piece::ToolCall(CallPart::Start { .. }));
+    assert_eq!(pieces.iter().filter(starts).count(), 1);
+    assert_eq!(text(&pieces), "Hm.");
+    assert_eq!(finish.reason, FinishReason::ToolCalls);
+    let tokens = model
+        .tokenizer()
+        .encode(&format!("Hm.{call}"), false)
+        .unwrap();
+    let reported: usize = pieces.iter().map(|piece| piece.tokens).sum();
+    assert_eq!(reported, tokens.len());
+}
+
+#[test]
+fn events_carry_choice_ids_and_log_probabilities() {
+    let model = model(TEMPLATE);
+    let rendered = chat(&model);
+    let call = "<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>";
+    let output = format!("<think>he</think>hello{call}{call}");
+    let ids = model.tokenizer().encode(&output, false).unwrap();
+    let mut choice = ChoiceOutput::new(3, model.output(&rendered, &stops(&[])));
+    let mut events = Vec::new();
+    for id in &ids {
+        let logprob = TokenLogprob {
+            id: *id,
+            bytes: Vec::new(),
+            logprob: Some(-1.0),
+            top: Vec::new(),
+        };
+        choice
+            .push(*id, Some(logprob), |event| events.push(event))
+            .unwrap();
+    }
+    choice
+        .finish(FinishReason::Stop, |event| events.push(event))
+        .unwrap();
+    let mut reported = Vec::new();
+    let mut calls = Vec::new();
+    let mut arguments = String::new();
+    for event in &events {
+        match event {
+            GenerationEvent::Text { choice, tokens, .. }
+            | GenerationEvent::Reasoning { choice, tokens, .. }
+            | GenerationEvent::ToolCall { choice, tokens, .. } => {
+                assert_eq!(*choice, 3);
+                reported.extend(tokens.iter().map(|token| token.id));
+            }
+            GenerationEvent::Finished { choice, reason, .. } => {
+                assert_eq!((*choice, *reason), (3, FinishReason::ToolCalls));
+            }
+            event => panic!("{event:?}"),
+        }
+        if let GenerationEvent::ToolCall { part, .. } = event {
+            match part {
+                ToolCallPart::Start { id, .. } => calls.push(id),
+                ToolCallPart::Arguments(text) => arguments.push_str(text),
+                ToolCallPart::End => arguments.push(';'),
+            }
+        }
+    }
+    assert_eq!(reported, ids);
+    assert_eq!(arguments, "{};{};");
+    assert_eq!(calls.len(), 2);
+    assert_ne!(calls[0], calls[1]);
+    assert!(choice.reasoning_tokens() > 0);
 }

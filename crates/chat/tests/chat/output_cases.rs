@@ -1,9 +1,10 @@
 //! Output cases (`tests/output/*.json`), each whole, character by character and at every two-way
 //! split.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, sync::Arc};
 
-use macmlx_chat::{FORMATS, Format, OutputParser, Piece, Span};
+use macmlx_chat::{CallPart, FORMATS, Format, OutputParser, Piece, Span};
+use macmlx_inference::ToolDefinition;
 use serde_json::{Value, json};
 
 fn formats(names: &Value) -> Vec<&'static dyn Format> {
@@ -18,6 +19,17 @@ fn formats(names: &Value) -> Vec<&'static dyn Format> {
         .collect()
 }
 
+/// What is offered in all cases.
+fn tools() -> Arc<[ToolDefinition]> {
+    let tool = |name: &str| ToolDefinition {
+        name: name.into(),
+        description: None,
+        parameters: json!({}),
+        strict: false,
+    };
+    ["f", "g", "w"].map(tool).into()
+}
+
 /// Neighbours of a kind joined, empty pieces left out.
 fn joined(spans: &[Span]) -> Value {
     let mut out: Vec<(&str, Value)> = Vec::new();
@@ -30,8 +42,18 @@ fn joined(spans: &[Span]) -> Value {
             }
             (Piece::Text(text), _) => out.push(("text", text.as_str().into())),
             (Piece::Reasoning(text), _) => out.push(("reasoning", text.as_str().into())),
-            (Piece::ToolCall { name, arguments }, _) => {
-                out.push(("call", json!([name, arguments])));
+            (Piece::ToolCall(CallPart::Start { name }), _) => {
+                out.push(("call", json!([name, ""])));
+            }
+            (Piece::ToolCall(CallPart::Arguments(more)), Some(("call", call))) => {
+                let arguments = call[1].as_str().unwrap().to_owned() + more;
+                call[1] = arguments.into();
+            }
+            (Piece::ToolCall(CallPart::Arguments(more)), last) => {
+                panic!("arguments {more:?} behind {last:?}");
+            }
+            (Piece::ToolCall(CallPart::End), last) => {
+                assert!(matches!(last, Some(("call", _))), "end behind {last:?}");
             }
         }
     }
@@ -44,6 +66,7 @@ fn parse(case: &Value, pieces: &[&str]) -> Value {
     let mut parser = OutputParser::new(
         &formats(&case["formats"]),
         case["starts_in_reasoning"] == true,
+        tools(),
     );
     let mut spans: Vec<Span> = pieces.iter().flat_map(|piece| parser.push(piece)).collect();
     spans.extend(parser.finish());
@@ -99,7 +122,7 @@ fn every_format_has_cases() {
 
 #[test]
 fn only_what_could_become_a_marker_is_held_back() {
-    let mut parser = OutputParser::new(&formats(&json!(["think", "hermes"])), false);
+    let mut parser = OutputParser::new(&formats(&json!(["think", "hermes"])), false, tools());
     let mut push = |text: &str| joined(&parser.push(text));
     assert_eq!(push("Use a < b"), json!([{"text": "Use a < b"}]));
     assert_eq!(push("and <to"), json!([{"text": "and "}]));

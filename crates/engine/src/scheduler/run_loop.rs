@@ -2,6 +2,7 @@
 
 use std::{cell::RefCell, collections::VecDeque, rc::Rc, time::Instant};
 
+use macmlx_chat::ChoiceOutput;
 use macmlx_inference::{FinishReason, InferenceError, ModelCard, Timings};
 use macmlx_models::cache::CacheOptions;
 use tokio::sync::oneshot;
@@ -16,7 +17,6 @@ use crate::{
     error::StepError,
     job::{Draft, Job, Ready},
     options::EngineOptions,
-    output::ChoiceOutput,
     pool::Pool,
     thread::{Owner, Turn},
 };

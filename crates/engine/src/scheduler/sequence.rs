@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 
+use macmlx_chat::ChoiceOutput;
 use macmlx_inference::FinishReason;
 use macmlx_models::cache::SequenceCache;
 use mlx_rs::Array;
 
 use super::request::SharedRequest;
 use crate::{
-    output::{ChoiceOutput, token_logprob},
+    output::token_logprob,
     sampling::logits_processors::Step,
     sampling::{History, LogprobRow, Parameters, Row, RowSampler},
 };
@@ -114,8 +115,13 @@ impl Choice {
             let row = logprobs.filter(|_| forced.is_none());
             token_logprob(request.profile.chat.tokenizer(), token, row, asked.top)
         });
-        self.output
+        let pushed = self
+            .output
             .push(token, logprob, |event| request.send(event));
+        if let Err(error) = pushed {
+            request.fail(error);
+            return true;
+        }
         let is_full = self.generated() >= request.end.max_tokens as usize;
         drop(request);
         if self.output.is_stopped() {
@@ -132,8 +138,10 @@ impl Choice {
     /// Ends the choice.
     pub(super) fn finish(&mut self, reason: FinishReason) {
         let mut request = self.request.borrow_mut();
-        self.output.finish(reason, |event| request.send(event));
-        request.close_choice(self.output.reasoning_tokens());
+        match self.output.finish(reason, |event| request.send(event)) {
+            Ok(()) => request.close_choice(self.output.reasoning_tokens()),
+            Err(error) => request.fail(error),
+        }
     }
 
     /// Makes the sampler anew from the history, after a step that may have spoilt its arrays.
