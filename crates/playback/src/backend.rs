@@ -1,0 +1,236 @@
+//! The backend: finds the turn of a request and plays it.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use futures::{FutureExt, future::BoxFuture};
+use macmlx_inference::{
+    Backend, Catalog, EventStream, GenerateRequest, InferenceError, LoadedModel, ModelTraits,
+    TokenizeInput, TokenizeRequest,
+};
+
+use crate::{
+    condition::Asked,
+    models::{Models, PlayedModel},
+    performance::Performance,
+    prefixes::Prefixes,
+    script::{Script, Turn},
+};
+
+/// Plays a script through the tokenizers and templates of the catalog's models.
+#[derive(Debug)]
+pub struct Playback {
+    stage: Arc<Stage>,
+}
+
+/// What requests share.
+#[derive(Debug)]
+struct Stage {
+    script: Script,
+    models: Models,
+    /// For each turn: it has been played.
+    played: Mutex<Vec<bool>>,
+    /// By model id.
+    prefixes: Mutex<HashMap<String, Prefixes>>,
+}
+
+impl Playback {
+    pub fn new(script: Script, catalog: Arc<dyn Catalog>) -> Self {
+        Self {
+            stage: Arc::new(Stage {
+                played: Mutex::new(vec![false; script.turns.len()]),
+                script,
+                models: Models::new(catalog),
+                prefixes: Mutex::default(),
+            }),
+        }
+    }
+
+    /// Runs `work` where blocking is allowed: tokenizers are slow to load and long prompts to
+    /// tokenize.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Arc<Stage>) -> Result<T, InferenceError> + Send + 'static,
+    ) -> Result<T, InferenceError> {
+        let stage = self.stage.clone();
+        tokio::task::spawn_blocking(move || work(&stage))
+            .await
+            .unwrap_or_else(|error| {
+                Err(InferenceError::Engine {
+                    message: error.to_string(),
+                })
+            })
+    }
+
+    async fn with_model<T: Send + 'static>(
+        &self,
+        reference: String,
+        work: impl FnOnce(&Stage, &PlayedModel) -> Result<T, InferenceError> + Send + 'static,
+    ) -> Result<T, InferenceError> {
+        self.blocking(move |stage| work(stage, &*stage.models.find_blocking(&reference)?))
+            .await
+    }
+}
+
+impl Stage {
+    fn perform_blocking(
+        self: &Arc<Self>,
+        mut request: GenerateRequest,
+    ) -> Result<Performance, InferenceError> {
+        if request.choices == 0 {
+            return Err(invalid("n", "`n` must be at least 1"));
+        }
+        let model = self.models.find_blocking(&request.model)?;
+        let mut rendered = model.chat.prompt(&request.prompt, &request.reasoning)?;
+        if rendered.tokens.is_empty() {
+            return Err(invalid("prompt", "the prompt is empty"));
+        }
+        if rendered.text.is_empty() {
+            rendered.text = model.chat.tokenizer().detokenize(&rendered.tokens);
+        }
+        let prompt_tokens = rendered.tokens.len() as u32;
+        let fits = |limit: u32| {
+            if prompt_tokens <= limit {
+                return Ok(());
+            }
+            Err(InferenceError::ContextLength {
+                prompt_tokens,
+                limit,
+            })
+        };
+        let context = self.script.max_context.or(model.card.context_length);
+        let context = context.unwrap_or(u32::MAX);
+        fits(context)?;
+        let turn = self.take_turn(&Asked {
+            model: &request.model,
+            prompt: &request.prompt,
+            rendered: &rendered.text,
+        })?;
+        let context = turn.max_context.unwrap_or(context);
+        fits(context)?;
+        let say = match (&turn.say, &turn.refuse) {
+            (Some(say), None) => say,
+            (_, Some(error)) => return Err(error.clone()),
+            (None, None) => return Err(invalid("model", "the turn says nothing")),
+        };
+        request.choices = request.choices.max(1);
+        let cached_tokens = lock(&self.prefixes)
+            .entry(model.card.id.clone())
+            .or_default()
+            .cached(&rendered.tokens) as u32;
+        let running = self.models.run(&model.card);
+        let (stage, id) = (self.clone(), model.card.id.clone());
+        let remember = Box::new(move |tokens| {
+            let mut prefixes = lock(&stage.prefixes);
+            prefixes.entry(id.clone()).or_default().remember(tokens);
+        });
+        Performance::new(
+            model,
+            rendered,
+            &request,
+            (turn, say),
+            (context, cached_tokens),
+            running,
+            remember,
+        )
+    }
+
+    /// The first turn that fits; an error shows what was asked.
+    fn take_turn(&self, asked: &Asked<'_>) -> Result<&Turn, InferenceError> {
+        let mut played = lock(&self.played);
+        let found = self
+            .script
+            .turns
+            .iter()
+            .zip(played.iter_mut())
+            .find(|(turn, played)| !(turn.once && **played) && turn.when.holds(asked));
+        match found {
+            Some((turn, played)) => {
+                *played = true;
+                Ok(turn)
+            }
+            None => Err(InferenceError::InvalidRequest {
+                param: None,
+                message: format!("no turn of the script fits: {}", asked.describe()),
+            }),
+        }
+    }
+}
+
+fn invalid(param: &str, message: &str) -> InferenceError {
+    InferenceError::InvalidRequest {
+        param: Some(param.into()),
+        message: message.into(),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Backend for Playback {
+    fn generate(
+        &self,
+        request: GenerateRequest,
+    ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
+        async move {
+            let performance = self
+                .blocking(move |stage| stage.perform_blocking(request))
+                .await?;
+            Ok(performance.events())
+        }
+        .boxed()
+    }
+
+    fn tokenize(
+        &self,
+        request: TokenizeRequest,
+    ) -> BoxFuture<'_, Result<Vec<u32>, InferenceError>> {
+        let TokenizeRequest { model, input } = request;
+        self.with_model(model, move |_, model| match input {
+            TokenizeInput::Text {
+                text,
+                add_special_tokens,
+            } => model.chat.tokenizer().encode(&text, add_special_tokens),
+            TokenizeInput::Chat { prompt, reasoning } => {
+                Ok(model.chat.render(&prompt, &reasoning)?.tokens)
+            }
+        })
+        .boxed()
+    }
+
+    fn detokenize(
+        &self,
+        model: String,
+        tokens: Vec<u32>,
+    ) -> BoxFuture<'_, Result<String, InferenceError>> {
+        self.with_model(model, move |_, model| {
+            Ok(model.chat.tokenizer().detokenize(&tokens))
+        })
+        .boxed()
+    }
+
+    fn traits(&self, model: String) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
+        self.with_model(model, |_, model| Ok(model.chat.traits()))
+            .boxed()
+    }
+
+    fn load(&self, model: String) -> BoxFuture<'_, Result<String, InferenceError>> {
+        self.with_model(model, |stage, model| {
+            stage.models.load(&model.card);
+            Ok(model.card.id.clone())
+        })
+        .boxed()
+    }
+
+    fn unload(&self, model: String) -> BoxFuture<'_, Result<bool, InferenceError>> {
+        self.blocking(move |stage| stage.models.unload_blocking(&model))
+            .boxed()
+    }
+
+    fn loaded(&self) -> Vec<LoadedModel> {
+        self.stage.models.loaded()
+    }
+}

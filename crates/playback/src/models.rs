@@ -1,0 +1,135 @@
+//! The models that are played: their tokenizers and templates, and which of them count as loaded.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use macmlx_chat::ChatModel;
+use macmlx_inference::{Catalog, InferenceError, LoadedModel, ModelCard};
+
+/// A model without weights.
+#[derive(Debug)]
+pub(crate) struct PlayedModel {
+    pub(crate) card: ModelCard,
+    pub(crate) chat: ChatModel,
+}
+
+/// All of them.
+pub(crate) struct Models {
+    catalog: Arc<dyn Catalog>,
+    known: Mutex<HashMap<String, Arc<PlayedModel>>>,
+    loaded: Arc<Mutex<BTreeMap<String, Loaded>>>,
+}
+
+impl std::fmt::Debug for Models {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Models")
+            .field("known", &self.known)
+            .field("loaded", &self.loaded)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug)]
+struct Loaded {
+    size_bytes: u64,
+    active_requests: u32,
+    /// When it was loaded or its last request ended.
+    last_used: Instant,
+}
+
+/// Counts a request as running while it lives.
+#[derive(Debug)]
+pub(crate) struct Running {
+    loaded: Arc<Mutex<BTreeMap<String, Loaded>>>,
+    model: String,
+}
+
+impl Models {
+    pub(crate) fn new(catalog: Arc<dyn Catalog>) -> Self {
+        Self {
+            catalog,
+            known: Mutex::default(),
+            loaded: Arc::default(),
+        }
+    }
+
+    /// The model a reference means; its folder is read again when it has changed.
+    pub(crate) fn find_blocking(
+        &self,
+        reference: &str,
+    ) -> Result<Arc<PlayedModel>, InferenceError> {
+        let card = self.catalog.resolve(reference)?;
+        let mut known = lock(&self.known);
+        if let Some(model) = known.get(&card.id).filter(|model| model.card == card) {
+            return Ok(model.clone());
+        }
+        let chat = ChatModel::load(&card.path, &card.id)?;
+        let model = Arc::new(PlayedModel { card, chat });
+        known.insert(model.card.id.clone(), model.clone());
+        Ok(model)
+    }
+
+    pub(crate) fn load(&self, card: &ModelCard) {
+        lock(&self.loaded)
+            .entry(card.id.clone())
+            .or_insert_with(|| Loaded {
+                size_bytes: card.size_bytes,
+                active_requests: 0,
+                last_used: Instant::now(),
+            });
+    }
+
+    /// Loads the model for a request.
+    pub(crate) fn run(&self, card: &ModelCard) -> Running {
+        self.load(card);
+        if let Some(model) = lock(&self.loaded).get_mut(&card.id) {
+            model.active_requests += 1;
+        }
+        Running {
+            loaded: self.loaded.clone(),
+            model: card.id.clone(),
+        }
+    }
+
+    /// Whether the model was loaded. A reference that is no id is looked up.
+    pub(crate) fn unload_blocking(&self, reference: &str) -> Result<bool, InferenceError> {
+        if lock(&self.loaded).remove(reference).is_some() {
+            return Ok(true);
+        }
+        let id = self.catalog.resolve(reference)?.id;
+        Ok(lock(&self.loaded).remove(&id).is_some())
+    }
+
+    pub(crate) fn loaded(&self) -> Vec<LoadedModel> {
+        lock(&self.loaded)
+            .iter()
+            .map(|(id, model)| LoadedModel {
+                id: id.clone(),
+                memory_bytes: model.size_bytes,
+                active_requests: model.active_requests,
+                idle: match model.active_requests {
+                    0 => model.last_used.elapsed(),
+                    _ => Duration::ZERO,
+                },
+                weights: "none: answers are played".into(),
+            })
+            .collect()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(model) = lock(&self.loaded).get_mut(&self.model) {
+            model.active_requests = model.active_requests.saturating_sub(1);
+            model.last_used = Instant::now();
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
