@@ -1,0 +1,105 @@
+//! Fields that would change the answer and that are refused by name rather than ignored.
+
+use serde_json::Value;
+
+use crate::Error;
+
+const NO_GRAMMAR: &str = "output cannot be constrained to a schema";
+const NOTHING_KEPT: &str = "no conversations are kept here; send all of it";
+
+/// JSON pointers and why what they point to is refused. `null`, `[]` and `{}` ask for nothing.
+const FIELDS: &[(&str, &str)] = &[
+    (
+        "/mcp_servers",
+        "the server connects to no MCP servers for a request; let the client offer their tools",
+    ),
+    ("/thread", NOTHING_KEPT),
+    (
+        "/compaction",
+        "the server does not summarise; ask for a summary in a message",
+    ),
+    (
+        "/container/skills",
+        "there is no container to run skills in",
+    ),
+    ("/output_format", NO_GRAMMAR),
+    ("/output_config/format", NO_GRAMMAR),
+    (
+        "/output_config/task_budget",
+        "the model is not told of budgets; use max_tokens",
+    ),
+];
+
+/// Refuses what cannot be honoured.
+pub(super) fn check(body: &Value) -> Result<(), Error> {
+    for (pointer, reason) in FIELDS {
+        if body.pointer(pointer).is_some_and(asks_for_something) {
+            let param = pointer.trim_start_matches('/').replace('/', ".");
+            return Err(Error::unsupported(param, *reason));
+        }
+    }
+    Ok(())
+}
+
+fn asks_for_something(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_honoured_is_refused_by_name() {
+        let schema = json!({"type": "json_schema", "schema": {"type": "object"}});
+        for (body, param) in [
+            (
+                json!({"mcp_servers": [{"type": "url", "url": "http://a"}]}),
+                "mcp_servers",
+            ),
+            (json!({"thread": {"type": "create"}}), "thread"),
+            (json!({"compaction": {"type": "summarize"}}), "compaction"),
+            (
+                json!({"container": {"skills": [{"skill_id": "pdf"}]}}),
+                "container.skills",
+            ),
+            (json!({"output_format": schema}), "output_format"),
+            (
+                json!({"output_config": {"effort": "low", "format": schema}}),
+                "output_config.format",
+            ),
+            (
+                json!({"output_config": {"task_budget": {"type": "tokens", "total": 9}}}),
+                "output_config.task_budget",
+            ),
+        ] {
+            assert!(
+                matches!(check(&body), Err(Error::Unsupported { param: named, .. }) if named == param),
+                "{body}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_asks_for_nothing_is_taken() {
+        let body = json!({
+            "mcp_servers": [],
+            "container": "container_1",
+            "output_format": null,
+            "output_config": {"effort": "high", "format": null},
+            "service_tier": "auto",
+            "metadata": {"user_id": "u"},
+            "speed": "fast",
+            "safeguards": [{"type": "dangerous_tool_use"}],
+            "something_new": {"a": 1},
+        });
+        assert_eq!(check(&body), Ok(()));
+    }
+}
