@@ -37,6 +37,9 @@ pub struct ServeOptions {
     pub allowed_hosts: Vec<String>,
     /// Web origins that may call client routes.
     pub cors_origins: Vec<String>,
+    /// A script whose answers are played in place of generated ones.
+    #[cfg(feature = "playback")]
+    pub playback: Option<std::path::PathBuf>,
 }
 
 /// A server that runs until stopped.
@@ -106,7 +109,7 @@ impl Host {
 
         let activity = Arc::new(Activity::default());
         let backend: Arc<dyn Backend> =
-            Arc::new(Counted::new(Arc::new(self.engine()), activity.clone()));
+            Arc::new(Counted::new(self.backend(&options)?, activity.clone()));
         let (stop, stopped) = watch::channel(false);
         let control = macmlx_control::router(Control {
             backend: backend.clone(),
@@ -150,6 +153,25 @@ impl Host {
             stop,
             task,
         })
+    }
+}
+
+impl Host {
+    /// What answers.
+    #[cfg_attr(
+        not(feature = "playback"),
+        expect(clippy::unnecessary_wraps, reason = "a script may be unreadable")
+    )]
+    fn backend(&self, options: &ServeOptions) -> anyhow::Result<Arc<dyn Backend>> {
+        #[cfg(feature = "playback")]
+        if let Some(path) = &options.playback {
+            let script = macmlx_playback::Script::read(path)
+                .with_context(|| format!("cannot play {}", path.display()))?;
+            let playback = macmlx_playback::Playback::new(script, self.library.clone());
+            return Ok(Arc::new(playback));
+        }
+        let _ = options;
+        Ok(Arc::new(self.engine()))
     }
 }
 

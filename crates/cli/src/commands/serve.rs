@@ -50,6 +50,10 @@ pub(crate) struct Arguments {
     /// Bits of the KV cache (4 or 8); without it the cache keeps the model's precision.
     #[arg(long, value_name = "BITS", value_parser = ["4", "8"])]
     kv_bits: Option<String>,
+    /// Play the answers of this script in place of the model's own.
+    #[cfg(feature = "playback")]
+    #[arg(long, value_name = "SCRIPT")]
+    playback: Option<std::path::PathBuf>,
 }
 
 pub(crate) async fn run(
@@ -77,6 +81,8 @@ pub(crate) async fn run(
         model: arguments.model,
         allowed_hosts: arguments.allow_host,
         cors_origins: arguments.allow_origin,
+        #[cfg(feature = "playback")]
+        playback: arguments.playback,
         ..ServeOptions::default()
     };
     // Ahead of the greeting: whoever reads it may ask for the end at once.
