@@ -1,6 +1,6 @@
 //! JSON bodies with errors that say where.
 
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::Error;
@@ -47,6 +47,18 @@ pub fn fields_at<'de, T: Deserialize<'de>>(value: &'de Value, path: &str) -> Res
             message,
         }
     })
+}
+
+/// A wire type as JSON.
+pub fn value(wire: &impl Serialize) -> Value {
+    // Fails only for maps whose keys are no text, which no wire type has.
+    serde_json::to_value(wire).unwrap_or_default()
+}
+
+/// A wire type as the text of a frame.
+pub fn text(wire: &impl Serialize) -> String {
+    // As above.
+    serde_json::to_string(wire).unwrap_or_default()
 }
 
 /// A path and what follows it; `.` is serde's word for the value itself.

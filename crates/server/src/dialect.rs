@@ -8,11 +8,11 @@ use crate::exchange::respond;
 /// Told by the path, and by the header that all of Anthropic's clients send.
 pub(crate) fn of(request: &Request) -> Dialect {
     let path = request.uri().path();
-    let is_messages = path
-        .strip_prefix("/v1")
-        .unwrap_or(path)
-        .starts_with("/messages");
-    if path.starts_with("/api/") {
+    let is_messages = path.trim_start_matches("/v1").starts_with("/messages");
+    // LM Studio's own routes are in OpenAI's words.
+    if path.starts_with("/api/v0/") {
+        Dialect::OpenAi
+    } else if path.starts_with("/api/") {
         Dialect::Ollama
     } else if is_messages
         || path.starts_with("/anthropic/")

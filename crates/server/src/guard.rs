@@ -1,6 +1,12 @@
 //! What a request must pass before a handler sees it: host, origin, key; and what every reply gets.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    any::Any,
+    net::IpAddr,
+    panic::AssertUnwindSafe,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use axum::{
     extract::{Request, State},
@@ -13,6 +19,7 @@ use axum::{
     middleware::Next,
     response::Response,
 };
+use futures::FutureExt;
 use macmlx_protocol::Error;
 use tokio::time::Instant;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
@@ -26,14 +33,21 @@ const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 /// Schemes of pages that come with an installed app; no web site can have them.
 const APP_SCHEMES: &[&str] = &["app", "file", "tauri", "vscode-file", "vscode-webview"];
 
-/// Gives each reply an id, logs it, and gives a body to 405, which the router leaves empty.
+/// Gives each reply an id, logs it, turns a panic into 500 and gives a body to 405, which the router
+/// leaves empty.
 pub(crate) async fn outermost(request: Request, next: Next) -> Response {
     let begun = Instant::now();
     let id = format!("req_{}", Uuid::new_v4().simple());
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
     let dialect = dialect::of(&request);
-    let mut response = next.run(request).await;
+    let mut response = AssertUnwindSafe(next.run(request))
+        .catch_unwind()
+        .await
+        .unwrap_or_else(|panic| {
+            tracing::error!(message = words_of(&*panic), "a handler panicked");
+            dialect::refuse(dialect, &Error::Internal)
+        });
     if response.status() == StatusCode::METHOD_NOT_ALLOWED
         && !response.headers().contains_key(CONTENT_TYPE)
     {
@@ -64,6 +78,14 @@ pub(crate) async fn outermost(request: Request, next: Next) -> Response {
         "request"
     );
     response
+}
+
+fn words_of(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message")
 }
 
 /// Refuses names that a web site could have pointed at this machine (DNS rebinding).
@@ -106,12 +128,15 @@ pub(crate) async fn origin(State(app): State<Arc<App>>, request: Request, next: 
     }
 }
 
-/// Asks for a key where one is set.
+/// Asks for a key where one is set. That the last key was removed does not open a server that was
+/// closed.
 pub(crate) async fn api_key(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let keys = &app.options.api_keys;
-    let is_known = presented_keys(request.headers())
-        .any(|presented| keys.iter().any(|key| key.matches(presented)));
-    if keys.is_empty() || is_known {
+    if app.options.asks_for_key() {
+        app.is_closed.store(true, Ordering::Relaxed);
+    }
+    if !app.is_closed.load(Ordering::Relaxed)
+        || presented_keys(request.headers()).any(|presented| app.options.is_known_key(presented))
+    {
         next.run(request).await
     } else {
         dialect::refuse(dialect::of(&request), &Error::Unauthorized)

@@ -23,10 +23,11 @@ mod guard;
 mod listener;
 mod live;
 mod options;
+mod replay;
 mod router;
 mod routes;
 mod running;
 
 pub use listener::{BindError, IfBusy, Listener, bind, serve};
-pub use options::{ApiKey, Options};
+pub use options::{ApiKey, ApiKeySource, Options};
 pub use router::router;

@@ -82,7 +82,7 @@ pub async fn bind(
         })?
         .collect();
     let is_local = addresses.iter().all(|address| address.ip().is_loopback());
-    if !is_local && options.api_keys.is_empty() {
+    if !is_local && !options.asks_for_key() {
         return Err(BindError::NeedsKey {
             host: host.to_owned(),
         });

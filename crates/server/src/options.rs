@@ -1,6 +1,6 @@
 //! What an owner decides about the server.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -8,8 +8,13 @@ use subtle::ConstantTimeEq;
 /// How the server behaves. The default is open to this machine only, without a key.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Client routes take any of these; none: no key is asked for.
+    /// Client routes take any of these.
     pub api_keys: Vec<ApiKey>,
+    /// More keys, which may change while the server runs. With no key here or there none is asked
+    /// for; once one has been asked for, the server stays closed until it ends.
+    pub more_api_keys: Option<Arc<dyn ApiKeySource>>,
+    /// Opens client routes to the owner's own tools, and is no reason to ask others for a key.
+    pub owner_key: Option<ApiKey>,
     /// Names under which the server may be reached beside `localhost` and addresses, without port.
     pub allowed_hosts: Vec<String>,
     /// Web origins that may call client routes beside those of this machine, such as
@@ -25,12 +30,42 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             api_keys: Vec::new(),
+            more_api_keys: None,
+            owner_key: None,
             allowed_hosts: Vec::new(),
             cors_origins: Vec::new(),
             keep_alive: Duration::from_secs(10),
             body_limit_bytes: 64 * 1024 * 1024,
         }
     }
+}
+
+impl Options {
+    /// Whether clients must send a key, as things are now.
+    pub fn asks_for_key(&self) -> bool {
+        !self.api_keys.is_empty()
+            || self
+                .more_api_keys
+                .as_ref()
+                .is_some_and(|source| !source.api_keys().is_empty())
+    }
+
+    /// Whether a key is one of those that open client routes now.
+    pub(crate) fn is_known_key(&self, presented: &str) -> bool {
+        let more = self.more_api_keys.as_ref().map(|source| source.api_keys());
+        self.api_keys
+            .iter()
+            .chain(more.iter().flatten())
+            .chain(&self.owner_key)
+            .any(|key| key.matches(presented))
+    }
+}
+
+/// Where keys come from that may change while the server runs. Asked at every request, so answers
+/// come from memory.
+pub trait ApiKeySource: fmt::Debug + Send + Sync + 'static {
+    /// The keys as they are now.
+    fn api_keys(&self) -> Vec<ApiKey>;
 }
 
 /// A key of which only the SHA-256 is kept.

@@ -1,6 +1,9 @@
 //! All routes and what stands before them.
 
-use std::{any::Any, fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use axum::{
     Router,
@@ -10,13 +13,13 @@ use axum::{
     routing::get,
 };
 use macmlx_inference::{Backend, Catalog};
-use macmlx_protocol::{Dialect, Error};
-use tower_http::catch_panic::CatchPanicLayer;
+use macmlx_protocol::Error;
 
 use crate::{
     dialect, guard,
     options::Options,
-    routes::{anthropic, ollama, openai, responses, status},
+    replay::Replay,
+    routes::{anthropic, models, ollama, openai, responses, status},
 };
 
 /// What handlers share.
@@ -24,6 +27,8 @@ pub(crate) struct App {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) catalog: Arc<dyn Catalog>,
     pub(crate) options: Options,
+    /// A key has been asked for.
+    pub(crate) is_closed: AtomicBool,
 }
 
 impl fmt::Debug for App {
@@ -49,8 +54,9 @@ pub fn router(
     let body_limit = DefaultBodyLimit::max(options.body_limit_bytes);
     let cors = guard::cors(&options);
     let app = Arc::new(App {
-        backend,
+        backend: Arc::new(Replay::new(backend)),
         catalog,
+        is_closed: AtomicBool::new(options.asks_for_key()),
         options,
     });
     let clients = Router::new()
@@ -59,6 +65,7 @@ pub fn router(
         .merge(with_and_without_v1(anthropic::routes()))
         .nest("/anthropic", with_and_without_v1(anthropic::own_routes()))
         .merge(ollama::routes())
+        .merge(models::lm_studio_routes())
         .layer(middleware::from_fn_with_state(
             Arc::clone(&app),
             guard::api_key,
@@ -78,13 +85,15 @@ pub fn router(
         .fallback(no_route)
         .layer(body_limit)
         .layer(middleware::from_fn_with_state(app, guard::host))
-        .layer(CatchPanicLayer::custom(panicked))
         .layer(middleware::from_fn(guard::outermost))
 }
 
-/// Clients are configured with a base URL that may or may not end in `/v1`.
+/// Clients are configured with a base URL that may or may not end in `/v1`, and append theirs.
 fn with_and_without_v1(routes: Router<Arc<App>>) -> Router<Arc<App>> {
-    Router::new().nest("/v1", routes.clone()).merge(routes)
+    Router::new()
+        .nest("/v1/v1", routes.clone())
+        .nest("/v1", routes.clone())
+        .merge(routes)
 }
 
 async fn no_route(request: Request) -> Response {
@@ -93,18 +102,4 @@ async fn no_route(request: Request) -> Response {
         path: request.uri().path().to_owned(),
     };
     dialect::refuse(dialect::of(&request), &error)
-}
-
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "the layer hands the panic over by value"
-)]
-fn panicked(panic: Box<dyn Any + Send>) -> Response {
-    let message = panic
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or_else(|| panic.downcast_ref::<&str>().copied())
-        .unwrap_or("no message");
-    tracing::error!(message, "a handler panicked");
-    dialect::refuse(Dialect::OpenAi, &Error::Internal)
 }

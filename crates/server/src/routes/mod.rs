@@ -1,7 +1,7 @@
 //! Routes that answer at once.
 
 pub(crate) mod anthropic;
-mod models;
+pub(crate) mod models;
 pub(crate) mod ollama;
 pub(crate) mod openai;
 pub(crate) mod responses;

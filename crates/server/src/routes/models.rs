@@ -1,13 +1,16 @@
-//! `/v1/models`.
+//! `/v1/models`, and the list of models as LM Studio has it.
 
 use std::sync::Arc;
 
 use axum::{
+    Router,
     extract::{Path, State},
     response::Response,
+    routing::get,
 };
-use macmlx_inference::Catalog;
-use macmlx_protocol::{Dialect, openai};
+use futures::future::join_all;
+use macmlx_inference::{Catalog, InferenceError, ModelCard, ModelTraits};
+use macmlx_protocol::{Dialect, Error, openai, openai::models::LmStudioModel};
 
 use super::ask_catalog;
 use crate::{exchange::answer, router::App};
@@ -27,4 +30,42 @@ pub(crate) async fn one(State(app): State<Arc<App>>, Path(id): Path<String>) -> 
         Dialect::OpenAi,
         card.and_then(|card| Ok(openai::models::model(&card?))),
     )
+}
+
+/// LM Studio's own routes: some editors read there what a model can do.
+pub(crate) fn lm_studio_routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/api/v0/models", get(lm_studio_list))
+        .route("/api/v0/models/{*id}", get(lm_studio_one))
+}
+
+async fn lm_studio_list(State(app): State<Arc<App>>) -> Response {
+    answer(Dialect::OpenAi, lm_studio_models(&app).await)
+}
+
+async fn lm_studio_models(app: &App) -> Result<serde_json::Value, Error> {
+    let cards = ask_catalog(&app.catalog, Catalog::list).await?;
+    let models = join_all(cards.iter().map(|card| lm_studio_model(app, card))).await;
+    Ok(openai::models::lm_studio_list(models))
+}
+
+async fn lm_studio_one(State(app): State<Arc<App>>, Path(id): Path<String>) -> Response {
+    let card = ask_catalog(&app.catalog, move |catalog| catalog.resolve(&id)).await;
+    let model = match card {
+        Ok(Ok(card)) => Ok(lm_studio_model(&app, &card).await.into_value()),
+        Ok(Err(error)) => Err(error.into()),
+        Err(error) => Err(error),
+    };
+    answer(Dialect::OpenAi, model)
+}
+
+async fn lm_studio_model(app: &App, card: &ModelCard) -> LmStudioModel {
+    // A model whose tokenizer cannot be read is listed all the same; loading it says what is wrong.
+    let traits = app.backend.traits(card.id.clone()).await;
+    let traits = traits.unwrap_or_else(|error: InferenceError| {
+        tracing::debug!(model = card.id, %error, "what it can do is unknown");
+        ModelTraits::default()
+    });
+    let is_loaded = app.backend.loaded().iter().any(|model| model.id == card.id);
+    LmStudioModel::new(card, &traits, is_loaded)
 }

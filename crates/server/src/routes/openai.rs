@@ -15,6 +15,11 @@ use crate::{generate::generate, router::App};
 pub(crate) fn routes() -> Router<Arc<App>> {
     Router::new()
         .route("/chat/completions", post(generate::<ChatCompletions>))
+        // Some clients append the path to a URL that has it already.
+        .route(
+            "/chat/completions/chat/completions",
+            post(generate::<ChatCompletions>),
+        )
         .route("/completions", post(generate::<Completions>))
         .route("/models", get(models::list))
         .route("/models/{*id}", get(models::one))
