@@ -20,7 +20,8 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use macmlx_inference::{GenerationEvent, InferenceError};
 use macmlx_protocol::{
     Context, Endpoint, Error, Reply, StreamEncoder, Translation,
-    openai::{chat_completions::ChatCompletions, completions::Completions},
+    anthropic::messages::Messages,
+    openai::{chat_completions::ChatCompletions, completions::Completions, responses::Responses},
 };
 use macmlx_test_support::{golden::Golden, sse};
 use serde::Deserialize;
@@ -81,9 +82,12 @@ fn cases(folder: &Path) -> Vec<PathBuf> {
 
 fn run(case: &Path, golden: Golden) -> Result<(), String> {
     let request: Request = read(&case.join("request.json"))?;
-    match request.path.trim_start_matches("/v1") {
+    let path = request.path.split('?').next().unwrap_or_default();
+    match path.trim_start_matches("/v1") {
         "/chat/completions" => check::<ChatCompletions>(case, golden, request.body),
         "/completions" => check::<Completions>(case, golden, request.body),
+        "/responses" => check::<Responses>(case, golden, request.body),
+        "/messages" => check::<Messages>(case, golden, request.body),
         other => Err(format!("no endpoint takes {other}")),
     }
 }
@@ -122,7 +126,8 @@ fn check<E: Endpoint>(case: &Path, golden: Golden, body: Value) -> Result<(), St
     match reply::<E>(whole.encoder, steps) {
         Ok(reply) => {
             golden.check_json(&case.join("reply.json"), &reply)?;
-            same_text(&text, &reply)
+            same_text(&text, &reply)?;
+            same_blocks(&text, &reply)
         }
         Err(error) => golden.check_json(&case.join("error.json"), &written(error)),
     }
@@ -169,8 +174,11 @@ fn written(reply: Reply) -> Value {
     json!({"status": reply.status, "headers": headers, "body": reply.body})
 }
 
-/// The joined deltas of each choice are the text of the whole reply.
+/// The joined deltas of each choice are the text of the whole reply. A response ends with itself.
 fn same_text(stream: &str, reply: &Value) -> Result<(), String> {
+    if reply["object"] == "response" {
+        return ends_with(stream, reply);
+    }
     let mut joined: BTreeMap<u64, String> = BTreeMap::new();
     for chunk in sse::parse(stream)
         .iter()
@@ -207,6 +215,72 @@ fn same_text(stream: &str, reply: &Value) -> Result<(), String> {
     } else {
         Err(format!("the stream says {joined:?}, the reply {whole:?}"))
     }
+}
+
+/// The joined deltas of each of Anthropic's blocks are the block of the whole reply.
+fn same_blocks(stream: &str, reply: &Value) -> Result<(), String> {
+    let Some(blocks) = reply["content"].as_array() else {
+        return Ok(());
+    };
+    let mut joined: BTreeMap<usize, String> = BTreeMap::new();
+    for record in sse::parse(stream) {
+        let event: Value = serde_json::from_str(record.data().unwrap_or_default())
+            .map_err(|error| format!("{record:?}: {error}"))?;
+        let delta = &event["delta"];
+        let index = event["index"].as_u64().unwrap_or_default() as usize;
+        for field in ["text", "thinking", "partial_json"] {
+            let text = delta[field].as_str().unwrap_or_default();
+            joined.entry(index).or_default().push_str(text);
+        }
+    }
+    for (index, block) in blocks.iter().enumerate() {
+        let said = joined.remove(&index).unwrap_or_default();
+        let is_same = match &block["input"] {
+            Value::Null => block["text"] == *said || block["thinking"] == *said,
+            input if said.is_empty() => *input == json!({}),
+            input => {
+                serde_json::from_str(&said).ok().as_ref() == Some(input)
+                    || input["INVALID_JSON"] == *said
+            }
+        };
+        if !is_same {
+            return Err(format!("the stream says {said:?}, the reply {block}"));
+        }
+    }
+    joined.retain(|_, said| !said.is_empty());
+    if joined.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("only the stream says {joined:?}"))
+    }
+}
+
+/// The last event repeats the reply, and the deltas of each item are what it holds.
+fn ends_with(stream: &str, reply: &Value) -> Result<(), String> {
+    let events: Vec<Value> = sse::parse(stream)
+        .iter()
+        .filter_map(|record| serde_json::from_str(record.data()?).ok())
+        .collect();
+    let last = events.last().map(|event| &event["response"]);
+    if last != Some(reply) {
+        return Err(format!(
+            "the stream ends with {last:?}, the reply is {reply}"
+        ));
+    }
+    for (index, item) in reply["output"].as_array().into_iter().flatten().enumerate() {
+        let joined: String = events
+            .iter()
+            .filter(|event| event["output_index"] == index)
+            .filter_map(|event| event["delta"].as_str())
+            .collect();
+        let held = ["/content/0/text", "/summary/0/text", "/arguments", "/input"]
+            .iter()
+            .find_map(|place| item.pointer(place)?.as_str());
+        if held.is_some_and(|held| held != joined) {
+            return Err(format!("the deltas of {item} are {joined}"));
+        }
+    }
+    Ok(())
 }
 
 fn read<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, String> {

@@ -6,6 +6,7 @@ use std::{fs, path::Path};
 
 use macmlx_protocol::{
     Context, Endpoint, Error,
+    anthropic::messages::Messages,
     openai::{chat_completions::ChatCompletions, completions::Completions},
 };
 use serde_json::{Value, json};
@@ -34,26 +35,32 @@ fn wrong_values() -> Vec<Value> {
 
 #[test]
 fn no_value_anywhere_is_fatal() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/protocol/openai");
+    for dialect in ["openai", "anthropic"] {
+        let refused = refusals(dialect);
+        assert!(refused > 1000, "{dialect}: {refused}");
+    }
+}
+
+/// How many of the broken requests of a dialect are refused.
+fn refusals(dialect: &str) -> u32 {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/protocol");
     let mut refused = 0;
-    for entry in fs::read_dir(root).unwrap() {
+    for entry in fs::read_dir(root.join(dialect)).unwrap() {
         let text = fs::read_to_string(entry.unwrap().path().join("request.json")).unwrap();
         if text.len() > LARGE_BYTES {
             continue;
         }
         let request: Value = serde_json::from_str(&text).unwrap();
-        let is_chat = request["path"]
-            .as_str()
-            .unwrap()
-            .ends_with("/chat/completions");
+        let path = request["path"].as_str().unwrap();
         for place in places(&request["body"]) {
             for value in wrong_values() {
                 let mut body = request["body"].clone();
                 *body.pointer_mut(&place).unwrap() = value;
-                let result = if is_chat {
-                    translate::<ChatCompletions>(&body)
-                } else {
-                    translate::<Completions>(&body)
+                let result = match path {
+                    "/v1/chat/completions" => translate::<ChatCompletions>(&body),
+                    "/v1/completions" => translate::<Completions>(&body),
+                    "/v1/messages" => translate::<Messages>(&body),
+                    other => panic!("no endpoint takes {other}"),
                 };
                 if let Err(error) = result {
                     refused += 1;
@@ -62,7 +69,7 @@ fn no_value_anywhere_is_fatal() {
             }
         }
     }
-    assert!(refused > 1000, "{refused}");
+    refused
 }
 
 /// JSON pointers of all values in the first three levels of messages and all options.

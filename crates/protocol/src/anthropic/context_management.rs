@@ -73,7 +73,10 @@ fn clear_thinking(messages: &mut [Message], kept: u64) {
             Role::Assistant if message.reasoning.is_some() => {
                 has_thinking = true;
                 if newer_turns >= kept {
-                    message.reasoning = None;
+                    // What a call was thought up with is remembered and put back where there is
+                    // none, so there is an empty one.
+                    let has_calls = !message.tool_calls.is_empty();
+                    message.reasoning = has_calls.then(String::new);
                 }
             }
             Role::Assistant | Role::System | Role::Tool => {}
@@ -83,6 +86,7 @@ fn clear_thinking(messages: &mut [Message], kept: u64) {
 
 #[cfg(test)]
 mod tests {
+    use macmlx_inference::ToolCall;
     use serde_json::json;
 
     use super::*;
@@ -97,7 +101,14 @@ mod tests {
             Message::text(Role::User, "a"),
             thinks("1"),
             Message::text(Role::User, "b"),
-            thinks("2"),
+            Message {
+                tool_calls: vec![ToolCall {
+                    id: "t".into(),
+                    name: "f".into(),
+                    arguments: "{}".into(),
+                }],
+                ..thinks("2")
+            },
             Message::text(Role::Tool, "result"),
             thinks("3"),
             Message::text(Role::User, "c"),
@@ -130,6 +141,15 @@ mod tests {
         ] {
             assert_eq!(kept(&edit).unwrap(), expected, "{edit}");
         }
+    }
+
+    #[test]
+    fn what_is_cleared_is_not_put_back_from_memory() {
+        let mut messages = conversation();
+        let edits = json!({"edits": [{"type": "clear_thinking_20251015"}]});
+        apply(Some(&edits), &mut messages).unwrap();
+        assert_eq!(messages[1].reasoning, None);
+        assert_eq!(messages[3].reasoning.as_deref(), Some(""));
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub(super) fn conversation(system: Option<&Value>, turns: &[Value]) -> Result<Co
         }
     }
     if last == "messages" {
-        return Err(wrong("messages", "says nothing that could be answered"));
+        return Err(wrong("messages", "holds nothing that could be answered"));
     }
     let is_continued = reader
         .messages
@@ -298,4 +298,366 @@ fn thinking(block: &Block<'_>) -> Result<String, Error> {
     }
     let signature = block.text_or_null("signature")?.unwrap_or_default();
     Ok(signature::restore(signature).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use macmlx_inference::{ContentPart, ImageSource};
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(turns: &Value) -> Result<Conversation, Error> {
+        conversation(None, turns.as_array().unwrap())
+    }
+
+    fn said(turns: &Value) -> Vec<Message> {
+        read(turns).unwrap().messages
+    }
+
+    fn refused(turns: &Value) -> String {
+        match read(turns).unwrap_err() {
+            Error::Invalid { param, message } => {
+                let param = param.unwrap();
+                assert!(message.starts_with(&param), "{message}");
+                param
+            }
+            Error::Unsupported { param, .. } => param,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_spelling_of_text_is_the_same_turn() {
+        let expected = said(&json!([{"role": "user", "content": "a\nb"}]));
+        for content in [
+            json!([{"type": "text", "text": "a\nb"}]),
+            json!([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]),
+            json!([
+                {"type": "text", "text": "a\n", "cache_control": {"type": "ephemeral"}},
+                {"type": "text", "text": ""},
+                {"type": "text", "text": "b", "citations": null},
+            ]),
+            json!(["a", "b"]),
+            json!({"type": "text", "text": "a\nb"}),
+        ] {
+            assert_eq!(
+                said(&json!([{"role": "user", "content": content}])),
+                expected
+            );
+        }
+    }
+
+    #[test]
+    fn the_line_that_names_the_version_of_claude_code_is_left_out() {
+        let turns = [json!({"role": "user", "content": "hi"})];
+        let billing = |cch: &str| format!("x-anthropic-billing-header: cc_version=2.1; cch={cch};");
+        let prompts: Vec<_> = [
+            json!("Be brief."),
+            json!([{"type": "text", "text": "Be brief."}]),
+            json!([{"type": "text", "text": billing("a")}, {"type": "text", "text": "Be brief."}]),
+            json!(format!("{}\n\nBe brief.", billing("b"))),
+        ]
+        .iter()
+        .map(|system| conversation(Some(system), &turns).unwrap().messages)
+        .collect();
+        assert_eq!(prompts[0][0], Message::text(Role::System, "Be brief."));
+        for prompt in &prompts[1..] {
+            assert_eq!(prompt, &prompts[0]);
+        }
+        let only = json!([{"type": "text", "text": billing("c")}]);
+        assert_eq!(conversation(Some(&only), &turns).unwrap().messages.len(), 1);
+    }
+
+    #[test]
+    fn system_turns_stay_where_they_are() {
+        let messages = said(&json!([
+            {"role": "user", "content": "go"},
+            {"role": "system", "content": [{"type": "text", "text": "skills"}]},
+            {"role": "assistant", "content": "done"},
+            {"role": "user", "content": "more"},
+            {"role": "system", "content": "skills"},
+        ]));
+        let roles: Vec<_> = messages.iter().map(|message| message.role).collect();
+        use Role::{Assistant, System, User};
+        assert_eq!(roles, [User, System, Assistant, User, System]);
+        assert_eq!(messages[1], messages[4]);
+    }
+
+    #[test]
+    fn a_system_turn_may_be_for_one_turn_only() {
+        let turns = |clear_at: &str| {
+            json!([
+                {"role": "user", "content": "a"},
+                {"role": "system", "content": "1", "clear_at": clear_at},
+                {"role": "assistant", "content": "b"},
+                {"role": "user", "content": "c"},
+                {"role": "system", "content": "2", "clear_at": clear_at,
+                 "output_config": {"effort": "low"}},
+            ])
+        };
+        assert_eq!(said(&turns("never")).len(), 5);
+        assert_eq!(said(&turns("next_user_message")).len(), 4);
+        assert_eq!(
+            read(&turns("never")).unwrap().effort.as_deref(),
+            Some("low")
+        );
+        assert_eq!(refused(&turns("now")), "messages[1].clear_at");
+    }
+
+    #[test]
+    fn tool_turns_are_replayed() {
+        let messages = said(&json!([
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "content": [
+                {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
+                {"type": "text", "text": "Let me "},
+                {"type": "tool_use", "id": "t1", "name": "f", "input": {"b": 1, "a": "x"}},
+                {"type": "text", "text": "look."},
+                {"type": "tool_use", "id": "t2", "name": "g"},
+            ]},
+            {"role": "user", "content": [
+                {"type": "text", "text": "By the way"},
+                {"type": "tool_result", "tool_use_id": "t2", "is_error": true, "content": "gone"},
+                {"type": "tool_result", "tool_use_id": "t1", "content": [
+                    {"type": "text", "text": "1"},
+                    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}},
+                    {"type": "search_result", "title": "T", "source": "http://s",
+                     "content": [{"type": "text", "text": "found"}]},
+                    {"type": "browser_state", "tabs": []},
+                ]},
+            ]},
+        ]));
+        let answer = &messages[1];
+        assert_eq!(answer.reasoning.as_deref(), Some("hm"));
+        assert_eq!(answer.joined_text(), "Let me look.");
+        let arguments: Vec<_> = answer
+            .tool_calls
+            .iter()
+            .map(|call| &*call.arguments)
+            .collect();
+        assert_eq!(arguments, [r#"{"b":1,"a":"x"}"#, "{}"]);
+        let roles: Vec<_> = messages[2..].iter().map(|message| message.role).collect();
+        assert_eq!(roles, [Role::Tool, Role::Tool, Role::User]);
+        assert_eq!(messages[2].joined_text(), "The call failed:\ngone");
+        assert_eq!(messages[2].name.as_deref(), Some("g"));
+        let [
+            ContentPart::Text(one),
+            ContentPart::Image(image),
+            ContentPart::Text(found),
+        ] = &messages[3].content[..]
+        else {
+            panic!("{:?}", messages[3].content);
+        };
+        assert_eq!(one, "1");
+        assert_eq!(image.param, "messages[2].content[2].content[1]");
+        assert_eq!(
+            found,
+            "<search_result title=\"T\" source=\"http://s\">\nfound\n</search_result>"
+        );
+    }
+
+    #[test]
+    fn thinking_that_was_not_shown_is_restored_from_its_signature() {
+        let kept = signature::carrying("secret");
+        let turns = json!([
+            {"role": "user", "content": "a"},
+            {"role": "assistant", "content": [
+                {"type": "thinking", "thinking": "", "signature": kept},
+                {"type": "thinking", "thinking": "", "signature": "EqQB"},
+                {"type": "redacted_thinking", "data": "opaque"},
+                {"type": "text", "text": "b"},
+            ]},
+            {"role": "user", "content": "c"},
+        ]);
+        assert_eq!(said(&turns)[1].reasoning.as_deref(), Some("secret"));
+    }
+
+    #[test]
+    fn what_only_anthropics_servers_understand_is_passed_over() {
+        let turns = json!([
+            {"role": "user", "content": [
+                {"type": "container_upload", "file_id": "f"},
+                {"type": "text", "text": "a"},
+            ]},
+            {"role": "assistant", "content": [
+                {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
+                {"type": "web_search_tool_result", "tool_use_id": "s", "content": []},
+                {"type": "mcp_tool_use", "id": "m"},
+                {"type": "fallback", "from": {}, "to": {}},
+                {"type": "never_heard_of"},
+                {"type": "text", "text": "b", "citations": [{"type": "char_location"}]},
+            ]},
+            {"role": "assistant", "content": [{"type": "redacted_thinking", "data": "x"}]},
+            {"role": "user", "content": [{"type": "compaction", "content": "so far"}]},
+        ]);
+        let texts: Vec<_> = said(&turns).iter().map(Message::joined_text).collect();
+        assert_eq!(texts, ["a", "b", "so far"]);
+    }
+
+    #[test]
+    fn documents_of_text_are_read_with_their_title() {
+        let document = |source: Value| {
+            json!([{"role": "user", "content": [
+                {"type": "document", "title": "T", "context": "C", "source": source},
+                {"type": "text", "text": "what?"},
+            ]}])
+        };
+        let plain = document(json!({"type": "text", "media_type": "text/plain", "data": "words"}));
+        let blocks =
+            document(json!({"type": "content", "content": [{"type": "text", "text": "words"}]}));
+        assert_eq!(
+            said(&plain)[0].joined_text(),
+            "<document title=\"T\">\nC\nwords\n</document>\nwhat?"
+        );
+        assert_eq!(said(&blocks), said(&plain));
+        for kind in ["base64", "url", "file"] {
+            let refused_at = refused(&document(json!({"type": kind})));
+            assert_eq!(refused_at, "messages[0].content[0].source", "{kind}");
+        }
+    }
+
+    #[test]
+    fn images_say_where_they_stand() {
+        let turns = json!([{"role": "user", "content": [
+            {"type": "text", "text": "look"},
+            {"type": "image", "source": {"type": "url", "url": "http://a/b.png"}},
+        ]}]);
+        let ContentPart::Image(image) = &said(&turns)[0].content[1] else {
+            panic!("an image was sent");
+        };
+        assert_eq!(image.source, ImageSource::Url("http://a/b.png".into()));
+        assert_eq!(image.param, "messages[0].content[1]");
+    }
+
+    #[test]
+    fn an_answer_that_was_begun_is_continued() {
+        let begun = json!([
+            {"role": "user", "content": "a"},
+            {"role": "assistant", "content": [{"type": "text", "text": "The answer is ("}]},
+        ]);
+        assert!(read(&begun).unwrap().is_continued);
+        let nothing_said = json!([
+            {"role": "user", "content": "a"},
+            {"role": "assistant", "content": ""},
+        ]);
+        assert!(!read(&nothing_said).unwrap().is_continued);
+    }
+
+    #[test]
+    fn news_about_tools_is_told_and_kept() {
+        let conversation = read(&json!([
+            {"role": "user", "content": "a"},
+            {"role": "assistant", "content": [
+                {"type": "tool_use", "id": "t", "name": "ToolSearch", "input": {}},
+            ]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": [
+                {"type": "tool_reference", "tool_name": "echo"},
+            ]}]},
+            {"role": "system", "content": [
+                {"type": "tool_addition", "tool": {"type": "tool_reference", "name": "late"}},
+                {"type": "tool_removal", "tool": {"type": "tool_reference", "name": "echo"}},
+            ]},
+        ]))
+        .unwrap();
+        assert_eq!(
+            conversation.tool_changes,
+            [
+                ToolChange::Load("ToolSearch".into()),
+                ToolChange::Load("echo".into()),
+                ToolChange::Load("late".into()),
+                ToolChange::Withdraw("echo".into()),
+            ]
+        );
+        let texts: Vec<_> = conversation.messages[2..]
+            .iter()
+            .map(Message::joined_text)
+            .collect();
+        assert_eq!(
+            texts,
+            [
+                "Tool `echo` is now available.",
+                "Tool `late` is now available.\nTool `echo` is no longer available.",
+            ]
+        );
+    }
+
+    #[test]
+    fn wrong_turns_are_named() {
+        let call = json!({"role": "assistant", "content": [
+            {"type": "tool_use", "id": "t", "name": "f", "input": {}},
+        ]});
+        let result = json!({"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "t", "content": "1"},
+        ]});
+        let user = |block: Value| json!([{"role": "user", "content": [block]}]);
+        for (turns, param) in [
+            (json!([]), "messages"),
+            (json!([{"role": "user", "content": ""}]), "messages"),
+            (json!(["hello"]), "messages[0]"),
+            (json!([{"content": "a"}]), "messages[0].role"),
+            (
+                json!([{"role": "tool", "content": "a"}]),
+                "messages[0].role",
+            ),
+            (
+                json!([{"role": "user", "content": 5}]),
+                "messages[0].content",
+            ),
+            (user(json!(5)), "messages[0].content[0]"),
+            (user(json!({})), "messages[0].content[0].type"),
+            (user(json!({"type": "text"})), "messages[0].content[0].text"),
+            (
+                user(json!({"type": "text", "text": 1})),
+                "messages[0].content[0].text",
+            ),
+            (
+                user(json!({"type": "image", "source": {"type": "file", "file_id": "f"}})),
+                "messages[0].content[0].source",
+            ),
+            (
+                user(json!({"type": "image", "source": {"type": "base64", "data": "AA"}})),
+                "messages[0].content[0].source.media_type",
+            ),
+            (
+                user(json!({"type": "image", "source": {"type": "drawn"}})),
+                "messages[0].content[0].source.type",
+            ),
+            (
+                user(
+                    json!({"type": "document", "source": {"type": "text", "data": "a"},
+                            "citations": {"enabled": true}}),
+                ),
+                "messages[0].content[0].citations.enabled",
+            ),
+            (
+                user(json!({"type": "tool_use", "id": "t", "name": "f", "input": {}})),
+                "messages[0].content[0]",
+            ),
+            // A result needs its call, once.
+            (json!([result]), "messages[0].content[0].tool_use_id"),
+            (
+                json!([call, result, result]),
+                "messages[2].content[0].tool_use_id",
+            ),
+            (json!([call, result, call]), "messages[2].content[0].id"),
+            // A call that nobody answered cannot be gone on with.
+            (
+                json!([{"role": "user", "content": "a"}, call]),
+                "messages[1]",
+            ),
+            (
+                json!([{"role": "assistant", "content": [
+                    {"type": "tool_use", "id": "t", "name": "f", "input": "text"},
+                ]}]),
+                "messages[0].content[0].input",
+            ),
+            (
+                json!([{"role": "assistant", "content": [{"type": "tool_use", "id": "", "name": "f"}]}]),
+                "messages[0].content[0].id",
+            ),
+        ] {
+            assert_eq!(refused(&turns), param, "{turns}");
+        }
+    }
 }

@@ -229,3 +229,336 @@ impl StreamEncoder for Encoder {
         json!(self.assembly.and_then(Assembly::into_message))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use macmlx_inference::{Timings, Usage as Counts};
+
+    use super::*;
+
+    fn encoder(display: Display, max_tokens: Option<u32>) -> Encoder {
+        Encoder::new("1".into(), true, display, max_tokens)
+    }
+
+    fn started() -> GenerationEvent {
+        GenerationEvent::Started {
+            model: "org/small".into(),
+            prompt_tokens: 10,
+            cached_tokens: 4,
+        }
+    }
+
+    fn text(text: &str) -> GenerationEvent {
+        GenerationEvent::Text {
+            choice: 0,
+            text: text.into(),
+            tokens: Vec::new(),
+        }
+    }
+
+    fn thought(text: &str) -> GenerationEvent {
+        GenerationEvent::Reasoning {
+            choice: 0,
+            text: text.into(),
+            tokens: Vec::new(),
+        }
+    }
+
+    fn call(part: ToolCallPart) -> GenerationEvent {
+        GenerationEvent::ToolCall {
+            choice: 0,
+            part,
+            tokens: Vec::new(),
+        }
+    }
+
+    fn begins(id: &str) -> GenerationEvent {
+        call(ToolCallPart::Start {
+            id: id.into(),
+            name: "f".into(),
+        })
+    }
+
+    fn arguments(text: &str) -> GenerationEvent {
+        call(ToolCallPart::Arguments(text.into()))
+    }
+
+    fn finished(reason: FinishReason, stop_sequence: Option<&str>) -> GenerationEvent {
+        GenerationEvent::Finished {
+            choice: 0,
+            reason,
+            stop_sequence: stop_sequence.map(str::to_owned),
+        }
+    }
+
+    fn completed() -> GenerationEvent {
+        GenerationEvent::Completed {
+            usage: Counts {
+                prompt_tokens: 10,
+                cached_tokens: 4,
+                completion_tokens: 7,
+                reasoning_tokens: 2,
+            },
+            timings: Timings::default(),
+        }
+    }
+
+    fn events(encoder: &mut Encoder, said: Vec<GenerationEvent>) -> Vec<StreamEvent> {
+        said.into_iter()
+            .flat_map(|event| encoder.events(event))
+            .collect()
+    }
+
+    /// `kind` and index of each event, as `start 0 text`.
+    fn shape(events: &[StreamEvent]) -> Vec<String> {
+        events
+            .iter()
+            .map(|event| match event {
+                StreamEvent::ContentBlockStart {
+                    index,
+                    content_block,
+                } => {
+                    let kind = match content_block {
+                        ContentBlock::Text { .. } => "text",
+                        ContentBlock::Thinking { .. } => "thinking",
+                        ContentBlock::ToolUse { .. } => "tool_use",
+                    };
+                    format!("start {index} {kind}")
+                }
+                StreamEvent::ContentBlockDelta { index, delta } => {
+                    let kind = match delta {
+                        Delta::TextDelta { .. } => "text",
+                        Delta::ThinkingDelta { .. } => "thinking",
+                        Delta::SignatureDelta { .. } => "signature",
+                        Delta::InputJsonDelta { .. } => "input",
+                    };
+                    format!("delta {index} {kind}")
+                }
+                StreamEvent::ContentBlockStop { index } => format!("stop {index}"),
+                other => other.name().to_owned(),
+            })
+            .collect()
+    }
+
+    /// What clients rely on, whatever a backend says.
+    fn check_order(events: &[StreamEvent]) {
+        let mut open: Option<(u32, &ContentBlock)> = None;
+        let mut next = 0;
+        for event in events {
+            match (event, open) {
+                (
+                    StreamEvent::ContentBlockStart {
+                        index,
+                        content_block,
+                    },
+                    None,
+                ) => {
+                    assert_eq!(*index, next);
+                    open = Some((*index, content_block));
+                }
+                (StreamEvent::ContentBlockDelta { index, delta }, Some((opened, block))) => {
+                    assert_eq!(*index, opened);
+                    let fits = matches!(
+                        (delta, block),
+                        (Delta::TextDelta { .. }, ContentBlock::Text { .. })
+                            | (
+                                Delta::ThinkingDelta { .. } | Delta::SignatureDelta { .. },
+                                ContentBlock::Thinking { .. }
+                            )
+                            | (Delta::InputJsonDelta { .. }, ContentBlock::ToolUse { .. })
+                    );
+                    assert!(fits, "{delta:?} in {block:?}");
+                }
+                (StreamEvent::ContentBlockStop { index }, Some((opened, _))) => {
+                    assert_eq!(*index, opened);
+                    open = None;
+                    next += 1;
+                }
+                (
+                    StreamEvent::MessageStart { .. }
+                    | StreamEvent::MessageDelta { .. }
+                    | StreamEvent::MessageStop,
+                    None,
+                ) => {}
+                (event, open) => panic!("{event:?} while {open:?} is open"),
+            }
+        }
+        assert!(matches!(
+            events.first(),
+            Some(StreamEvent::MessageStart { .. })
+        ));
+        assert!(matches!(
+            events,
+            [
+                ..,
+                StreamEvent::MessageDelta { .. },
+                StreamEvent::MessageStop
+            ]
+        ));
+    }
+
+    #[test]
+    fn a_block_is_closed_before_one_of_another_kind_opens() {
+        let said = vec![
+            started(),
+            thought("h"),
+            thought("m"),
+            text("a"),
+            text("b"),
+            begins("t1"),
+            arguments("{\"a\""),
+            arguments(":1}"),
+            call(ToolCallPart::End),
+            begins("t2"),
+            call(ToolCallPart::End),
+            finished(FinishReason::ToolCalls, None),
+            completed(),
+        ];
+        let events = events(&mut encoder(Display::Shown, None), said);
+        check_order(&events);
+        assert_eq!(
+            shape(&events),
+            [
+                "message_start",
+                "start 0 thinking",
+                "delta 0 thinking",
+                "delta 0 thinking",
+                "delta 0 signature",
+                "stop 0",
+                "start 1 text",
+                "delta 1 text",
+                "delta 1 text",
+                "stop 1",
+                "start 2 tool_use",
+                "delta 2 input",
+                "delta 2 input",
+                "stop 2",
+                "start 3 tool_use",
+                "stop 3",
+                "message_delta",
+                "message_stop",
+            ]
+        );
+    }
+
+    #[test]
+    fn every_order_of_three_pieces_is_well_formed() {
+        let pieces: [fn() -> Vec<GenerationEvent>; 5] = [
+            || vec![text("a")],
+            || vec![thought("b")],
+            || vec![begins("t"), arguments("{}"), call(ToolCallPart::End)],
+            // Cut off by max_tokens.
+            || vec![begins("t"), arguments("{\"a")],
+            || vec![text(""), thought("")],
+        ];
+        for display in [Display::None, Display::Omitted, Display::Shown] {
+            for order in 0..125 {
+                let mut said = vec![started()];
+                for place in [order / 25, order / 5 % 5, order % 5] {
+                    said.extend(pieces[place]());
+                }
+                said.extend([finished(FinishReason::Length, None), completed()]);
+                check_order(&events(&mut encoder(display, None), said));
+            }
+        }
+    }
+
+    #[test]
+    fn thinking_that_is_not_shown_is_carried_by_the_signature() {
+        let said = vec![
+            started(),
+            thought("deep "),
+            thought("thought"),
+            text("a"),
+            finished(FinishReason::Stop, None),
+            completed(),
+        ];
+        let events = events(&mut encoder(Display::Omitted, None), said);
+        assert_eq!(
+            shape(&events)[1..4],
+            ["start 0 thinking", "delta 0 signature", "stop 0"]
+        );
+        let StreamEvent::ContentBlockDelta {
+            delta: Delta::SignatureDelta { signature },
+            ..
+        } = &events[2]
+        else {
+            panic!("{:?}", events[2]);
+        };
+        assert_eq!(
+            signature::restore(signature).as_deref(),
+            Some("deep thought")
+        );
+    }
+
+    #[test]
+    fn thinking_nobody_asked_for_is_not_shown() {
+        let said = vec![
+            started(),
+            thought("h"),
+            text("a"),
+            thought("m"),
+            text("b"),
+            finished(FinishReason::Stop, None),
+            completed(),
+        ];
+        let events = events(&mut encoder(Display::None, None), said);
+        assert_eq!(
+            shape(&events)[1..5],
+            ["start 0 text", "delta 0 text", "delta 0 text", "stop 0"]
+        );
+    }
+
+    #[test]
+    fn the_reason_for_the_end_is_told() {
+        use FinishReason::{Cancelled, Length, Stop, ToolCalls};
+        for (reason, sequence, max_tokens, expected) in [
+            (Stop, None, None, StopReason::EndTurn),
+            (Stop, Some("END"), None, StopReason::StopSequence),
+            (ToolCalls, None, None, StopReason::ToolUse),
+            (Length, None, Some(7), StopReason::MaxTokens),
+            (
+                Length,
+                None,
+                Some(8),
+                StopReason::ModelContextWindowExceeded,
+            ),
+            (Length, None, None, StopReason::ModelContextWindowExceeded),
+            (Cancelled, None, None, StopReason::EndTurn),
+        ] {
+            let mut encoder = encoder(Display::None, max_tokens);
+            let events = events(
+                &mut encoder,
+                vec![started(), finished(reason, sequence), completed()],
+            );
+            let StreamEvent::MessageDelta { delta, usage } = &events[1] else {
+                panic!("{events:?}");
+            };
+            assert_eq!(delta.stop_reason, expected, "{reason:?}");
+            assert_eq!(delta.stop_sequence.as_deref(), sequence);
+            assert_eq!((usage.input_tokens, usage.cache_read_input_tokens), (6, 4));
+            assert_eq!(usage.output_tokens, 7);
+        }
+    }
+
+    #[test]
+    fn a_failure_leaves_a_call_open() {
+        let mut encoder = encoder(Display::None, None);
+        events(
+            &mut encoder,
+            vec![started(), begins("t"), arguments("{\"p")],
+        );
+        let failure = InferenceError::Engine {
+            message: "lost".into(),
+        };
+        let frames = encoder.encode_error(&failure);
+        let [Frame::Data { event, data }] = &frames[..] else {
+            panic!("{frames:?}");
+        };
+        assert_eq!(*event, Some("error"));
+        assert_eq!(
+            data,
+            r#"{"type":"error","error":{"type":"api_error","message":"the engine failed: lost"}}"#
+        );
+    }
+}

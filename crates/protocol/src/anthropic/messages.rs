@@ -160,3 +160,163 @@ impl Endpoint for Messages {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn translate(body: &Value) -> Result<GenerateRequest, Error> {
+        let context = Context {
+            id: "1".into(),
+            created_unix: 0,
+            fingerprint: String::new(),
+        };
+        let request = Messages::parse(body.to_string().as_bytes())?;
+        Ok(Messages::translate(request, context)?.requests.remove(0))
+    }
+
+    fn refused(body: &Value) -> String {
+        match translate(body).unwrap_err() {
+            Error::Invalid { param, .. } => param.unwrap(),
+            Error::Unsupported { param, .. } => param,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn body() -> Value {
+        json!({
+            "model": "m",
+            "max_tokens": 100,
+            "system": "Be brief.",
+            "messages": [
+                {"role": "user", "content": "list files"},
+                {"role": "system", "content": "skills"},
+                {"role": "assistant", "content": [
+                    {"type": "thinking", "thinking": "ls", "signature": "c2ln"},
+                    {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "ls"}},
+                ]},
+                {"role": "user", "content": [
+                    {"type": "tool_result", "tool_use_id": "t", "content": "a.txt"},
+                ]},
+            ],
+            "tools": [{"name": "Bash", "input_schema": {"type": "object"}}],
+        })
+    }
+
+    #[test]
+    fn every_spelling_of_a_prompt_is_the_same_request() {
+        let expected = translate(&body()).unwrap();
+        let mark = json!({"type": "ephemeral"});
+        let block = |text: &str| json!([{"type": "text", "text": text, "cache_control": mark}]);
+        let changes: [(&str, Value); 13] = [
+            ("/system", block("Be brief.")),
+            ("/messages/0/content", block("list files")),
+            ("/messages/1/content", block("skills")),
+            ("/messages/3/content/0/content", block("a.txt")),
+            ("/messages/3/content/0/cache_control", mark.clone()),
+            ("/messages/3/content/0/is_error", json!(false)),
+            ("/messages/2/content/1/cache_control", mark.clone()),
+            ("/messages/2/content/0/signature", json!("other")),
+            ("/tools/0/cache_control", mark.clone()),
+            ("/metadata", json!({"user_id": "u"})),
+            ("/stream", json!(true)),
+            ("/service_tier", json!("auto")),
+            (
+                "/context_management",
+                json!({"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}),
+            ),
+        ];
+        let mut all = body();
+        for (place, value) in changes {
+            let mut changed = body();
+            for body in [&mut changed, &mut all] {
+                let (parent, name) = place.rsplit_once('/').unwrap();
+                body.pointer_mut(parent).unwrap()[name] = value.clone();
+            }
+            assert_eq!(translate(&changed).unwrap(), expected, "{place}");
+        }
+        assert_eq!(translate(&all).unwrap(), expected);
+    }
+
+    #[test]
+    fn tokens_are_counted_of_the_prompt_that_is_generated_from() {
+        let mut body = body();
+        body["thinking"] = json!({"type": "enabled", "budget_tokens": 64});
+        let request = translate(&body).unwrap();
+        body.as_object_mut().unwrap().remove("max_tokens");
+        let counted = super::super::count_tokens::request(body.to_string().as_bytes()).unwrap();
+        let macmlx_inference::TokenizeInput::Chat { prompt, reasoning } = counted.input else {
+            panic!("a conversation was sent");
+        };
+        assert_eq!(Prompt::Chat(prompt), request.prompt);
+        assert_eq!(reasoning, request.reasoning);
+        assert_eq!(counted.model, request.model);
+    }
+
+    #[test]
+    fn sampling_and_limits_are_read() {
+        let mut body = body();
+        body["temperature"] = json!(0.5);
+        body["top_p"] = json!(0.9);
+        body["top_k"] = json!(5);
+        body["stop_sequences"] = json!(["END", "\n\n"]);
+        body["max_tokens"] = json!(i64::MAX);
+        let request = translate(&body).unwrap();
+        assert_eq!(request.sampling.temperature, Some(0.5));
+        assert_eq!(request.sampling.top_p, Some(0.9));
+        assert_eq!(request.sampling.top_k, Some(5));
+        assert_eq!(request.stop.sequences, ["END", "\n\n"]);
+        assert_eq!(request.stop.max_tokens, Some(u32::MAX));
+        body["max_tokens"] = Value::Null;
+        assert_eq!(translate(&body).unwrap().stop.max_tokens, None);
+    }
+
+    #[test]
+    fn the_effort_of_the_newest_turn_has_the_say() {
+        let mut body = body();
+        body["output_config"] = json!({"effort": "high"});
+        let effort = |body: &Value| translate(body).unwrap().reasoning.effort;
+        assert_eq!(effort(&body).as_deref(), Some("high"));
+        body["messages"][1]["output_config"] = json!({"effort": "low"});
+        assert_eq!(effort(&body).as_deref(), Some("low"));
+    }
+
+    #[test]
+    fn wrong_values_are_refused_by_name() {
+        for (name, value, param) in [
+            ("model", json!(null), "model"),
+            ("messages", json!("hi"), "messages"),
+            ("max_tokens", json!(-1), "max_tokens"),
+            ("max_tokens", json!("many"), "max_tokens"),
+            ("temperature", json!(2.5), "temperature"),
+            ("temperature", json!(1e308), "temperature"),
+            ("top_p", json!(-0.5), "top_p"),
+            ("top_k", json!(-1), "top_k"),
+            ("stop_sequences", json!(["a", ""]), "stop_sequences[1]"),
+            ("stop_sequences", json!("a"), "stop_sequences"),
+            ("system", json!(5), "system"),
+            ("system", json!([5]), "system[0]"),
+            ("thinking", json!({"type": "loud"}), "thinking.type"),
+            (
+                "output_config",
+                json!({"effort": "lots"}),
+                "output_config.effort",
+            ),
+            (
+                "output_format",
+                json!({"type": "json_schema"}),
+                "output_format",
+            ),
+            ("tools", json!({}), "tools"),
+        ] {
+            let mut body = body();
+            body[name] = value;
+            assert_eq!(refused(&body), param);
+        }
+        let mut body = body();
+        body.as_object_mut().unwrap().remove("model");
+        assert_eq!(refused(&body), "model");
+    }
+}

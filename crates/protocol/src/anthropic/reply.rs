@@ -161,7 +161,7 @@ impl StreamEvent {
     }
 
     /// SDKs tell events by the name of the frame, which is `type` once more.
-    fn name(&self) -> &'static str {
+    pub(super) fn name(&self) -> &'static str {
         match self {
             Self::MessageStart { .. } => "message_start",
             Self::ContentBlockStart { .. } => "content_block_start",

@@ -254,3 +254,166 @@ impl Choice {
         Ok(forced)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn load(name: &str) -> ToolChange {
+        ToolChange::Load(name.into())
+    }
+
+    fn tool(name: &str, is_deferred: bool) -> Value {
+        json!({"name": name, "input_schema": {"type": "object"}, "defer_loading": is_deferred})
+    }
+
+    fn offered(declared: &[Value], changes: Vec<ToolChange>) -> Vec<String> {
+        tools(declared, changes, None)
+            .unwrap()
+            .definitions
+            .into_iter()
+            .map(|tool| tool.name)
+            .collect()
+    }
+
+    fn refused(declared: &Value, choice: Option<&Value>) -> String {
+        match tools(declared.as_array().unwrap(), Vec::new(), choice).unwrap_err() {
+            Error::Invalid { param, .. } => param.unwrap(),
+            Error::Unsupported { param, .. } => param,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn tools_with_a_schema_are_offered_and_hosted_ones_are_not() {
+        let declared = [
+            json!({"type": "web_search_20250305", "name": "web_search", "max_uses": 8}),
+            json!({"name": "a", "input_schema": {"type": "object"}, "cache_control": {}}),
+            json!({"type": "custom", "name": "b", "input_schema": {}, "eager_input_streaming": true}),
+            json!({"type": "bash_20250124", "name": "bash"}),
+            json!({"name": "c", "input_schema": {}, "allowed_callers": ["code_execution_20250825"]}),
+            json!({"type": "mcp_toolset", "mcp_server_name": "s"}),
+        ];
+        assert_eq!(offered(&declared, Vec::new()), ["a", "b"]);
+    }
+
+    #[test]
+    fn deferred_tools_follow_the_standing_ones_as_they_are_found() {
+        let declared = [
+            tool("x", true),
+            tool("a", false),
+            tool("y", true),
+            tool("b", false),
+        ];
+        assert_eq!(offered(&declared, Vec::new()), ["a", "b"]);
+        let once = offered(&declared, vec![load("y"), load("gone"), load("a")]);
+        assert_eq!(once, ["a", "b", "y"]);
+        let both = offered(&declared, vec![load("y"), load("x"), load("y")]);
+        assert_eq!(both, ["a", "b", "y", "x"]);
+        // However the client orders its list, the prompt before stays a prefix.
+        let moved = [
+            tool("a", false),
+            tool("b", false),
+            tool("x", true),
+            tool("y", true),
+        ];
+        assert_eq!(offered(&moved, vec![load("y"), load("x")]), both);
+    }
+
+    #[test]
+    fn without_a_client_that_searches_nothing_is_deferred() {
+        let declared = [
+            tool("a", true),
+            json!({"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}),
+        ];
+        assert_eq!(offered(&declared, Vec::new()), ["a"]);
+    }
+
+    #[test]
+    fn tools_come_and_go_in_the_conversation() {
+        let define = ToolChange::Define {
+            definition: json!({"name": "new", "input_schema": {}}),
+            path: "messages[1].content[0].tool.definition".into(),
+        };
+        let changes = vec![define, ToolChange::Withdraw("a".into())];
+        let declared = [tool("a", false), tool("b", false)];
+        assert_eq!(offered(&declared, changes), ["b", "new"]);
+        let back = vec![ToolChange::Withdraw("a".into()), load("a")];
+        assert_eq!(offered(&declared, back), ["b", "a"]);
+    }
+
+    #[test]
+    fn examples_are_told_with_the_description() {
+        let declared = [json!({
+            "name": "a",
+            "description": "Adds.",
+            "input_schema": {},
+            "input_examples": [{"x": 1}],
+        })];
+        let tools = tools(&declared, Vec::new(), None).unwrap();
+        assert_eq!(
+            tools.definitions[0].description.as_deref(),
+            Some("Adds.\n\nExamples of its input:\n{\"x\":1}")
+        );
+    }
+
+    #[test]
+    fn choices_are_read_from_each_spelling() {
+        let declared = [tool("a", false), tool("d", true)];
+        let choose = |choice: Value| {
+            let tools = tools(&declared, Vec::new(), Some(&choice)).unwrap();
+            (tools.choice, tools.is_one_call_at_most)
+        };
+        assert_eq!(choose(json!(null)), (ToolChoice::Auto, false));
+        assert_eq!(choose(json!({"type": "auto"})), (ToolChoice::Auto, false));
+        assert_eq!(choose(json!("auto")), (ToolChoice::Auto, false));
+        assert_eq!(choose(json!({"type": "none"})), (ToolChoice::None, false));
+        assert_eq!(
+            choose(json!({"type": "any", "disable_parallel_tool_use": true})),
+            (ToolChoice::Required, true)
+        );
+        for name in ["a", "d"] {
+            assert_eq!(
+                choose(json!({"type": "tool", "name": name})),
+                (ToolChoice::Named(name.into()), false)
+            );
+        }
+    }
+
+    #[test]
+    fn wrong_tools_and_choices_are_named() {
+        for (declared, param) in [
+            (json!([1]), "tools[0]"),
+            (json!([{"name": "a"}]), "tools[0].input_schema"),
+            (
+                json!([{"name": "a", "input_schema": []}]),
+                "tools[0].input_schema",
+            ),
+            (json!([{"input_schema": {}}]), "tools[0].name"),
+            (json!([{"name": "", "input_schema": {}}]), "tools[0].name"),
+            (json!([{"name": 1, "input_schema": {}}]), "tools[0].name"),
+            (json!([{"type": 1}]), "tools[0].type"),
+            (
+                json!([{"name": "a", "input_schema": {}, "strict": true}]),
+                "tools[0].strict",
+            ),
+            (json!([tool("a", false), tool("a", true)]), "tools[1].name"),
+        ] {
+            assert_eq!(refused(&declared, None), param, "{declared}");
+        }
+        let declared = json!([tool("a", false)]);
+        for (choice, param) in [
+            (json!({"type": "maybe"}), "tool_choice.type"),
+            (json!({}), "tool_choice.type"),
+            (json!({"type": "tool"}), "tool_choice.name"),
+            (json!({"type": "tool", "name": "b"}), "tool_choice.name"),
+            (json!(5), "tool_choice"),
+        ] {
+            assert_eq!(refused(&declared, Some(&choice)), param, "{choice}");
+        }
+        let any = json!({"type": "any"});
+        assert_eq!(refused(&json!([]), Some(&any)), "tool_choice");
+    }
+}
