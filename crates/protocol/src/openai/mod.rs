@@ -5,13 +5,14 @@
 pub mod chat_completions;
 pub mod completions;
 pub mod error;
-mod logprobs;
+pub(crate) mod logprobs;
 mod messages;
 pub mod models;
 mod reasoning;
 mod refused;
+pub mod responses;
 mod sampling;
 mod stop;
 pub mod tokenize;
-mod tools;
+pub(crate) mod tools;
 mod usage;

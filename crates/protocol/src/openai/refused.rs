@@ -12,7 +12,11 @@ pub(super) struct Field {
     reason: &'static str,
 }
 
-const fn field(name: &'static str, is_harmless: fn(&Value) -> bool, reason: &'static str) -> Field {
+pub(super) const fn field(
+    name: &'static str,
+    is_harmless: fn(&Value) -> bool,
+    reason: &'static str,
+) -> Field {
     Field {
         name,
         is_harmless,
@@ -159,7 +163,7 @@ pub(super) fn check_completions(body: &Value) -> Result<(), Error> {
     check(body, COMPLETIONS)
 }
 
-fn check(body: &Value, table: &[Field]) -> Result<(), Error> {
+pub(super) fn check(body: &Value, table: &[Field]) -> Result<(), Error> {
     for field in table {
         match body.get(field.name) {
             None | Some(Value::Null) => {}
@@ -178,7 +182,7 @@ fn is_true(value: &Value) -> bool {
     value == true
 }
 
-fn is_false(value: &Value) -> bool {
+pub(super) fn is_false(value: &Value) -> bool {
     value == false
 }
 
@@ -186,7 +190,7 @@ fn is_zero(value: &Value) -> bool {
     value.as_f64() == Some(0.0)
 }
 
-fn is_one(value: &Value) -> bool {
+pub(super) fn is_one(value: &Value) -> bool {
     value.as_f64() == Some(1.0)
 }
 
@@ -194,7 +198,7 @@ fn is_not_positive(value: &Value) -> bool {
     value.as_f64().is_some_and(|number| number <= 0.0)
 }
 
-fn is_empty(value: &Value) -> bool {
+pub(super) fn is_empty(value: &Value) -> bool {
     match value {
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),

@@ -1,0 +1,52 @@
+//! `POST /v1/responses` and what belongs to it.
+//!
+//! The translation is pure: what earlier requests left behind ([`Past`]) is looked up by whoever
+//! keeps it, before. Requests say what they need with [`Request::follows`] and
+//! [`Request::references`].
+
+mod content;
+pub mod conversations;
+mod encoder;
+mod event;
+mod freeform;
+mod input;
+mod items;
+pub mod list;
+mod open_item;
+mod refused;
+mod request;
+mod response;
+mod sealed;
+mod tools;
+
+use crate::{Context, Dialect, Endpoint, Error, Translation};
+
+pub use encoder::Encoder;
+pub use event::{Event, StreamEvent};
+pub use request::{Body, Follows, Past, Request, count_reply};
+pub use response::{OutputItem, Response};
+
+/// The route, as data for [`Endpoint`].
+#[derive(Debug)]
+pub struct Responses;
+
+impl Endpoint for Responses {
+    type Request = Request;
+    type Encoder = Encoder;
+
+    const DIALECT: Dialect = Dialect::OpenAi;
+
+    fn parse(body: &[u8]) -> Result<Request, Error> {
+        Request::parse(body)
+    }
+
+    fn wants_stream(request: &Request) -> bool {
+        request.wants_stream()
+    }
+
+    /// As where nothing is kept.
+    fn translate(request: Request, context: Context) -> Result<Translation<Encoder>, Error> {
+        let past = request.past_of_nothing()?;
+        request.translate(&past, context)
+    }
+}
