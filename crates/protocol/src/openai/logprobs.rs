@@ -31,7 +31,7 @@ fn entry(bytes: &[u8], logprob: Option<f32>) -> Value {
     })
 }
 
-fn finite(logprob: f32) -> f32 {
+pub(crate) fn finite(logprob: f32) -> f32 {
     // NaN is not greater than anything, so it ends as the least too.
     if logprob > LEAST { logprob } else { LEAST }
 }

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use crate::{Error, json::fields_at};
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Fields {
-    tools: Option<Vec<Value>>,
-    tool_choice: Option<Value>,
-    parallel_tool_calls: Option<bool>,
+pub(crate) struct Fields {
+    pub(crate) tools: Option<Vec<Value>>,
+    pub(crate) tool_choice: Option<Value>,
+    pub(crate) parallel_tool_calls: Option<bool>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -29,15 +29,15 @@ struct Function {
 
 /// What may be called.
 #[derive(Debug)]
-pub(super) struct Tools {
-    pub(super) definitions: Vec<ToolDefinition>,
-    pub(super) choice: ToolChoice,
+pub(crate) struct Tools {
+    pub(crate) definitions: Vec<ToolDefinition>,
+    pub(crate) choice: ToolChoice,
     /// Each choice ends with its first call.
-    pub(super) is_one_call_at_most: bool,
+    pub(crate) is_one_call_at_most: bool,
 }
 
 impl Fields {
-    pub(super) fn into_tools(self) -> Result<Tools, Error> {
+    pub(crate) fn into_tools(self) -> Result<Tools, Error> {
         let mut definitions = Vec::new();
         for (index, tool) in self.tools.unwrap_or_default().iter().enumerate() {
             definitions.extend(definition(tool, &format!("tools[{index}]"))?);
