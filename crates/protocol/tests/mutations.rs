@@ -59,7 +59,7 @@ fn refusals(dialect: &str) -> u32 {
                 let result = match path {
                     "/v1/chat/completions" => translate::<ChatCompletions>(&body),
                     "/v1/completions" => translate::<Completions>(&body),
-                    "/v1/messages" => translate::<Messages>(&body),
+                    "/v1/messages" | "/v1/messages?beta=true" => translate::<Messages>(&body),
                     other => panic!("no endpoint takes {other}"),
                 };
                 if let Err(error) = result {

@@ -20,7 +20,7 @@ use axum::{
     response::Response,
 };
 use futures::FutureExt;
-use macmlx_protocol::Error;
+use macmlx_protocol::{Dialect, Error};
 use tokio::time::Instant;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use uuid::Uuid;
@@ -28,6 +28,8 @@ use uuid::Uuid;
 use crate::{dialect, options::Options, router::App};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// Where SDKs of Anthropic look for the id.
+const ANTHROPIC_REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// Schemes of pages that come with an installed app; no web site can have them.
@@ -67,6 +69,11 @@ pub(crate) async fn outermost(request: Request, next: Next) -> Response {
         response = refusal;
     }
     if let Ok(value) = HeaderValue::from_str(&id) {
+        if dialect == Dialect::Anthropic {
+            response
+                .headers_mut()
+                .insert(ANTHROPIC_REQUEST_ID, value.clone());
+        }
         response.headers_mut().insert(REQUEST_ID, value);
     }
     tracing::info!(
@@ -155,7 +162,7 @@ pub(crate) fn cors(options: &Options) -> CorsLayer {
         ))
         .allow_headers(AllowHeaders::mirror_request())
         .allow_methods([Method::GET, Method::HEAD, Method::POST, Method::DELETE])
-        .expose_headers([REQUEST_ID, RETRY_AFTER])
+        .expose_headers([REQUEST_ID, ANTHROPIC_REQUEST_ID, RETRY_AFTER])
         .allow_private_network(true)
         .max_age(Duration::from_hours(1))
 }

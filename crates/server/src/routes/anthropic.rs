@@ -2,16 +2,87 @@
 
 use std::sync::Arc;
 
-use axum::Router;
+use axum::{
+    Router,
+    extract::{Path, Query, Request, State},
+    http::Uri,
+    response::Response,
+    routing::{get, post},
+};
+use macmlx_inference::Catalog;
+use macmlx_protocol::{
+    Dialect, Error,
+    anthropic::{
+        count_tokens::{self, TokenCount},
+        messages::Messages,
+        models::{self, Page},
+    },
+};
+use serde_json::{Value, json};
 
-use crate::router::App;
+use super::ask_catalog;
+use crate::{
+    exchange::{answer, read_body},
+    generate::generate,
+    router::App,
+};
 
 /// Routes that no other dialect has, without `/v1`.
 pub(crate) fn routes() -> Router<Arc<App>> {
     Router::new()
+        .route("/messages", post(generate::<Messages>))
+        .route("/messages/count_tokens", post(count))
 }
 
 /// All routes, for clients that are given `/anthropic` as their base, without `/v1`.
 pub(crate) fn own_routes() -> Router<Arc<App>> {
     routes()
+        .route("/models", get(own_list))
+        .route("/models/{*id}", get(own_one))
+}
+
+async fn own_list(State(app): State<Arc<App>>, uri: Uri) -> Response {
+    list(&app, &uri).await
+}
+
+async fn own_one(State(app): State<Arc<App>>, Path(id): Path<String>) -> Response {
+    one(&app, id).await
+}
+
+/// A page of the models, for `/v1/models` too, when a client of Anthropic's asks.
+pub(super) async fn list(app: &App, uri: &Uri) -> Response {
+    answer(Dialect::Anthropic, page(app, uri).await)
+}
+
+async fn page(app: &App, uri: &Uri) -> Result<Value, Error> {
+    let Query(pairs) =
+        Query::<Vec<(String, String)>>::try_from_uri(uri).map_err(|error| Error::Invalid {
+            param: None,
+            message: format!("the query string cannot be read: {error}"),
+        })?;
+    let page = Page::from_query(&pairs)?;
+    let cards = ask_catalog(&app.catalog, Catalog::list).await?;
+    Ok(json!(models::list(&cards, &page)?))
+}
+
+/// One model. Ids hold a slash, as it is or percent-encoded.
+pub(super) async fn one(app: &App, id: String) -> Response {
+    let card = ask_catalog(&app.catalog, move |catalog| catalog.resolve(&id)).await;
+    answer(
+        Dialect::Anthropic,
+        card.and_then(|card| Ok(json!(models::model(&card?)))),
+    )
+}
+
+/// Nothing is generated, so nothing is waited for: clients ask dozens of times at once.
+async fn count(State(app): State<Arc<App>>, request: Request) -> Response {
+    answer(Dialect::Anthropic, tokens(&app, request).await)
+}
+
+async fn tokens(app: &App, request: Request) -> Result<Value, Error> {
+    let body = read_body(request, app.options.body_limit_bytes).await?;
+    let tokens = app.backend.tokenize(count_tokens::request(&body)?).await?;
+    Ok(json!(TokenCount {
+        input_tokens: tokens.len() as u64,
+    }))
 }

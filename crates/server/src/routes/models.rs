@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::{
     Router,
-    extract::{Path, State},
+    extract::{Path, Request, State},
     response::Response,
     routing::get,
 };
@@ -12,10 +12,13 @@ use futures::future::join_all;
 use macmlx_inference::{Catalog, InferenceError, ModelCard, ModelTraits};
 use macmlx_protocol::{Dialect, Error, openai, openai::models::LmStudioModel};
 
-use super::ask_catalog;
-use crate::{exchange::answer, router::App};
+use super::{anthropic, ask_catalog};
+use crate::{dialect, exchange::answer, router::App};
 
-pub(crate) async fn list(State(app): State<Arc<App>>) -> Response {
+pub(crate) async fn list(State(app): State<Arc<App>>, request: Request) -> Response {
+    if dialect::of(&request) == Dialect::Anthropic {
+        return anthropic::list(&app, request.uri()).await;
+    }
     let cards = ask_catalog(&app.catalog, Catalog::list).await;
     answer(
         Dialect::OpenAi,
@@ -24,7 +27,14 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Response {
 }
 
 /// Ids hold a slash, as it is or percent-encoded.
-pub(crate) async fn one(State(app): State<Arc<App>>, Path(id): Path<String>) -> Response {
+pub(crate) async fn one(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Response {
+    if dialect::of(&request) == Dialect::Anthropic {
+        return anthropic::one(&app, id).await;
+    }
     let card = ask_catalog(&app.catalog, move |catalog| catalog.resolve(&id)).await;
     answer(
         Dialect::OpenAi,

@@ -6,6 +6,7 @@
     reason = "a test fails by panicking, its helpers too"
 )]
 
+mod anthropic;
 mod guards;
 mod limits;
 mod routes;
