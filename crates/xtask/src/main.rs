@@ -9,6 +9,8 @@
 mod bench;
 mod check;
 mod layers;
+mod npm;
+mod playback;
 mod pypi;
 mod run;
 mod setup;
