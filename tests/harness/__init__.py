@@ -1,0 +1,1 @@
+"""What the tests of the running program share: starting it and asking it in bytes."""
