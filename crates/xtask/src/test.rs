@@ -1,8 +1,13 @@
 //! `cargo xtask test`: every test there is, with the number that ran.
 
 mod counts;
+mod sdk;
 
-use std::{path::Path, process::Command};
+use std::{
+    ops::AddAssign,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
@@ -22,8 +27,10 @@ pub(crate) enum Suite {
     Rust,
     /// Examples in documentation.
     Docs,
-    /// Real clients against the real program.
+    /// The real program with the starter model, asked by a real client.
     E2e,
+    /// Official SDKs of every dialect against written answers.
+    Sdk,
 }
 
 /// Runs the suites, all when none is named, also after one has failed.
@@ -42,6 +49,7 @@ pub(crate) fn run(suites: &[Suite]) -> Result<()> {
             Suite::Rust => ("rust", rust(&starter)),
             Suite::Docs => ("docs", docs()),
             Suite::E2e => ("e2e", e2e(&starter)),
+            Suite::Sdk => ("sdk", sdk::run()),
         };
         match outcome {
             Ok(outcome) => {
@@ -69,6 +77,23 @@ struct Outcome {
     counts: Counts,
 }
 
+impl Outcome {
+    /// Of no program.
+    fn none() -> Self {
+        Self {
+            succeeded: true,
+            counts: Counts::default(),
+        }
+    }
+}
+
+impl AddAssign for Outcome {
+    fn add_assign(&mut self, other: Self) {
+        self.succeeded &= other.succeeded;
+        self.counts += other.counts;
+    }
+}
+
 fn rust(starter: &Path) -> Result<Outcome> {
     if let Ok(nextest) = tool::CARGO_NEXTEST.find_or_ensure() {
         return watch(
@@ -87,18 +112,13 @@ fn rust(starter: &Path) -> Result<Outcome> {
         serial.args(["--package", package]);
     }
     serial.args(["--", "--test-threads=1"]);
-    let mut sum = Outcome {
-        succeeded: true,
-        counts: Counts::default(),
-    };
+    let mut sum = Outcome::none();
     for command in [&mut parallel, &mut serial] {
-        let outcome = watch(
+        sum += watch(
             command
                 .current_dir(workspace::root())
                 .env(STARTER_GGUF, starter),
         )?;
-        sum.succeeded &= outcome.succeeded;
-        sum.counts += outcome.counts;
     }
     Ok(sum)
 }
@@ -115,22 +135,31 @@ fn docs() -> Result<Outcome> {
 fn e2e(starter: &Path) -> Result<Outcome> {
     let folder = workspace::root().join("tests/e2e");
     let python = venv::ensure(&folder.join("requirements.txt"))?;
-    shell::run(shell::cargo().current_dir(workspace::root()).args([
-        "build",
-        "--package",
-        "macmlx-cli",
-        "--bin",
-        "macmlx",
-    ]))?;
-    watch(
-        Command::new(python)
+    let program = program(&[])?;
+    watch(pytest(&python, &folder, &program).env(STARTER_GGUF, starter))
+}
+
+/// Builds the program that end-to-end tests run.
+fn program(features: &[&str]) -> Result<PathBuf> {
+    shell::run(
+        shell::cargo()
             .current_dir(workspace::root())
-            .args(["-m", "pytest", "-p", "no:cacheprovider"])
-            .arg(&folder)
-            .env("PYTHONDONTWRITEBYTECODE", "1")
-            .env("MACMLX_BIN", workspace::program("debug", "macmlx")?)
-            .env(STARTER_GGUF, starter),
-    )
+            .args(["build", "--package", "macmlx-cli", "--bin", "macmlx"])
+            .args(["--features", &features.join(",")]),
+    )?;
+    workspace::program("debug", "macmlx")
+}
+
+/// Runs a folder of Python tests against a built program.
+fn pytest(python: &Path, tests: &Path, program: &Path) -> Command {
+    let mut command = Command::new(python);
+    command
+        .current_dir(workspace::root())
+        .args(["-m", "pytest", "-p", "no:cacheprovider"])
+        .arg(tests)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("MACMLX_BIN", program);
+    command
 }
 
 fn watch(command: &mut Command) -> Result<Outcome> {

@@ -13,8 +13,8 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Reads the closing line of nextest or pytest, or sums those of cargo's own runner, which ends
-    /// each test program with one.
+    /// Reads the closing line of nextest or pytest, the closing lines of Node's runner, or sums those
+    /// of cargo's own runner, which ends each test program with one.
     ///
     /// Failed tests show what they printed, which may look like a closing line: of the runners that
     /// have a single one it is the last that counts.
@@ -22,6 +22,14 @@ impl Counts {
         let last = text.lines().rfind(|line| is_only_closing(line.trim()));
         if let Some(last) = last {
             return Self::read_line(last);
+        }
+        let of_node = Self {
+            passed: node_count(text, "pass"),
+            failed: node_count(text, "fail") + node_count(text, "cancelled"),
+            skipped: node_count(text, "skipped") + node_count(text, "todo"),
+        };
+        if of_node.ran() > 0 {
+            return of_node;
         }
         let mut sum = Self::default();
         for line in text
@@ -56,6 +64,15 @@ impl Counts {
         }
         counts
     }
+}
+
+/// Node's runner closes with a line such as `# pass 5` for each kind of outcome.
+fn node_count(text: &str, kind: &str) -> usize {
+    let count = |line: &str| {
+        let number = line.strip_prefix("# ")?.strip_prefix(kind)?;
+        number.strip_prefix(' ')?.parse().ok()
+    };
+    text.lines().rev().find_map(count).unwrap_or(0)
 }
 
 fn is_only_closing(line: &str) -> bool {
@@ -112,6 +129,13 @@ mod tests {
             ),
             ("=== 1 failed, 4 passed, 2 errors in 3.21s ===", 4, 3, 0),
             ("===== 7 passed in 60.01s (0:01:00) =====", 7, 0, 0),
+            (
+                "ok 1 - plain\n1..7\n# tests 7\n# suites 0\n# pass 4\n# fail 1\n# cancelled 1\n\
+                 # skipped 1\n# todo 0\n# duration_ms 812.5",
+                4,
+                2,
+                1,
+            ),
             ("a log line: 3 passed, 4 failed", 0, 0, 0),
         ] {
             assert_eq!(

@@ -1,0 +1,3 @@
+"""Written answers for instructor."""
+
+pytest_plugins = ["harness.playback"]

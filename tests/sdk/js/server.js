@@ -1,0 +1,75 @@
+// The program, started for one file of tests, and what they ask it.
+
+import { spawn } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { after, before } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+
+export const MODEL = "test/qwen3-played";
+const SCRIPT = path.join(import.meta.dirname, "../script.json");
+const START_MILLISECONDS = 180_000;
+
+/** Starts a server before the tests of a file and ends it after them. */
+export function played(...options) {
+  const server = { url: "" };
+  let child;
+  let home;
+  before(async () => {
+    home = mkdtempSync(path.join(tmpdir(), "macmlx-sdk-"));
+    const model = path.join(home, "data/models", MODEL);
+    mkdirSync(path.dirname(model), { recursive: true });
+    cpSync(process.env.MACMLX_PLAYBACK_MODEL, model, { recursive: true });
+    child = spawn(
+      process.env.MACMLX_BIN,
+      ["serve", "--port", "0", "--playback", SCRIPT, ...options],
+      { env: environment(home), stdio: ["ignore", "pipe", "pipe"] },
+    );
+    server.url = await address(child);
+  });
+  after(async () => {
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    if (child.exitCode === null) {
+      child.kill("SIGINT");
+      await ended;
+    }
+    rmSync(home, { recursive: true, force: true });
+  });
+  return server;
+}
+
+/** No setting of the tester's leaks in. */
+function environment(home) {
+  const kept = Object.fromEntries(
+    ["PATH", "LD_LIBRARY_PATH"]
+      .filter((name) => process.env[name])
+      .map((name) => [name, process.env[name]]),
+  );
+  return { ...kept, HOME: home, MACMLX_HOME: path.join(home, "data") };
+}
+
+async function address(child) {
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (data) => {
+      output += data;
+    });
+  }
+  const deadline = Date.now() + START_MILLISECONDS;
+  while (Date.now() < deadline && child.exitCode === null) {
+    const url = output.match(/http:\/\/127\.0\.0\.1:\d+/)?.[0];
+    if (url && (await isHealthy(url))) return url;
+    await sleep(50);
+  }
+  child.kill("SIGKILL");
+  throw new Error(`the server did not start:\n${output}`);
+}
+
+async function isHealthy(url) {
+  try {
+    return (await fetch(`${url}/health`)).ok;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,164 @@
+"""`ollama`: chat, generate and what it asks about models."""
+
+import httpx
+import ollama
+import pytest
+from harness import questions as q
+from harness.playback import MODEL
+
+NAME = "qwen3-played:latest"
+
+
+def user(text):
+    return [{"role": "user", "content": text}]
+
+
+@pytest.fixture(scope="module")
+def client(server):
+    return ollama.Client(host=server.url, timeout=60)
+
+
+@pytest.mark.parametrize("model", [MODEL, NAME, "qwen3-played"])
+def test_plain(client, model):
+    reply = client.chat(model=model, messages=user(q.PLAIN))
+    assert reply.message.content == q.PLAIN_ANSWER
+    assert reply.message.role == "assistant"
+    assert reply.done
+    assert reply.done_reason == "stop"
+    assert reply.prompt_eval_count > 5
+    assert reply.eval_count > 5
+    assert reply.total_duration > 0
+
+
+def test_stream(client):
+    parts = list(client.chat(model=MODEL, messages=user(q.PLAIN), stream=True))
+    assert "".join(part.message.content for part in parts) == q.PLAIN_ANSWER
+    assert len(parts) > 3
+    assert [part.done for part in parts] == [False] * (len(parts) - 1) + [True]
+    assert parts[-1].done_reason == "stop"
+
+
+async def test_async_stream(server):
+    client = ollama.AsyncClient(host=server.url)
+    stream = await client.chat(model=MODEL, messages=user(q.PLAIN), stream=True)
+    assert "".join([part.message.content async for part in stream]) == q.PLAIN_ANSWER
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_tools_round_trip(client, stream):
+    def ask():
+        reply = client.chat(model=MODEL, messages=messages, tools=[q.weather], stream=stream)
+        parts = list(reply) if stream else [reply]
+        text = "".join(part.message.content or "" for part in parts)
+        return text, [call for part in parts for call in part.message.tool_calls or []]
+
+    messages = user(q.WARM_BOTH)
+    text, calls = ask()
+    assert [dict(call.function.arguments) for call in calls] == [
+        {"city": "Paris"},
+        {"city": "Oslo"},
+    ]
+    messages.append({"role": "assistant", "content": text, "tool_calls": calls})
+    for call in calls:
+        result = q.weather(**call.function.arguments)
+        messages.append({"role": "tool", "tool_name": call.function.name, "content": result})
+    text, calls = ask()
+    assert text == q.WARM_BOTH_ANSWER
+    assert not calls
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_reasoning(client, stream):
+    reply = client.chat(model=MODEL, messages=user(q.SUM), think=True, stream=stream)
+    parts = list(reply) if stream else [reply]
+    thought = "".join(part.message.thinking or "" for part in parts)
+    assert thought.strip() == q.SUM_REASONING
+    assert "".join(part.message.content or "" for part in parts) == q.SUM_ANSWER
+
+
+def test_reasoning_switched_off(client):
+    reply = client.chat(model=MODEL, messages=user(q.SUM), think=False)
+    assert reply.message.content == q.SUM_ANSWER
+    assert not reply.message.thinking
+
+
+def test_generate(client):
+    reply = client.generate(model=MODEL, prompt=q.PLAIN)
+    assert reply.response == q.PLAIN_ANSWER
+    parts = list(client.generate(model=MODEL, prompt=q.PLAIN, stream=True))
+    assert "".join(part.response for part in parts) == q.PLAIN_ANSWER
+    raw = client.generate(model=MODEL, prompt="Once upon", raw=True)
+    assert raw.response == " a time there was a king."
+
+
+def test_options(client):
+    cut = client.chat(model=MODEL, messages=user(q.PLAIN), options={"num_predict": 3})
+    assert cut.done_reason == "length"
+    assert cut.eval_count == 3
+    stopped = client.chat(model=MODEL, messages=user(q.PLAIN), options={"stop": ["ance is"]})
+    assert stopped.message.content == "The capital of Fr"
+
+
+def test_models(client):
+    listed = client.list().models
+    assert len({model.digest for model in listed}) == len(listed)
+    assert any("qwen3-played" in model.model for model in listed)
+    shown = client.show(MODEL)
+    assert {"completion", "tools", "thinking"} <= set(shown.capabilities)
+    assert shown.modelinfo["general.architecture"] == "qwen3"
+    assert "<|im_start|>" in shown.template
+
+
+def test_loaded_models(client):
+    client.generate(model=MODEL, prompt="", keep_alive="5m")
+    assert any("qwen3-played" in model.model for model in client.ps().models)
+    client.generate(model=MODEL, prompt="", keep_alive=0)
+    assert not any("qwen3-played" in model.model for model in client.ps().models)
+
+
+def test_unknown_model(client):
+    with pytest.raises(ollama.ResponseError) as caught:
+        client.chat(model="no/such", messages=user(q.PLAIN))
+    assert caught.value.status_code == 404
+    assert "no/such" in caught.value.error
+
+
+def test_bad_value(client):
+    with pytest.raises(ollama.ResponseError) as caught:
+        client.chat(model=MODEL, messages=user(q.PLAIN), options={"temperature": -1})
+    assert caught.value.status_code == 400
+    assert "temperature" in caught.value.error
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_context_length(client, stream):
+    with pytest.raises(ollama.ResponseError) as caught:
+        reply = client.chat(model=MODEL, messages=user(q.TOO_LONG), stream=stream)
+        list(reply)
+    assert caught.value.status_code == 400
+    assert "context" in caught.value.error
+
+
+def test_error_in_the_middle_of_a_stream(client):
+    said = []
+    with pytest.raises(ollama.ResponseError, match="breaks off"):
+        for part in client.chat(model=MODEL, messages=user(q.BREAK_OFF), stream=True):
+            said.append(part.message.content)
+    assert "".join(said).startswith("These are")
+
+
+def test_wrong_key(guarded_server):
+    def client(key):
+        return ollama.Client(
+            host=guarded_server.url, headers={"authorization": f"Bearer {key}"}, timeout=60
+        )
+
+    with pytest.raises(ollama.ResponseError) as caught:
+        client("wrong").chat(model=MODEL, messages=user(q.PLAIN))
+    assert caught.value.status_code == 401
+    reply = client("secret-key").chat(model=MODEL, messages=user(q.PLAIN))
+    assert reply.message.content == q.PLAIN_ANSWER
+
+
+def test_version(server):
+    assert httpx.get(f"{server.url}/api/version").json()["version"]
