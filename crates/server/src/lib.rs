@@ -24,6 +24,7 @@ mod listener;
 mod live;
 mod options;
 mod replay;
+mod responses;
 mod router;
 mod routes;
 mod running;

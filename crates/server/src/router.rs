@@ -19,6 +19,7 @@ use crate::{
     dialect, guard,
     options::Options,
     replay::Replay,
+    responses::{Limits, Store},
     routes::{anthropic, models, ollama, openai, responses, status},
 };
 
@@ -27,6 +28,7 @@ pub(crate) struct App {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) catalog: Arc<dyn Catalog>,
     pub(crate) options: Options,
+    pub(crate) responses: Arc<Store>,
     /// A key has been asked for.
     pub(crate) is_closed: AtomicBool,
 }
@@ -58,6 +60,7 @@ pub fn router(
         catalog,
         is_closed: AtomicBool::new(options.asks_for_key()),
         options,
+        responses: Arc::new(Store::new(Limits::default())),
     });
     let clients = Router::new()
         .merge(with_and_without_v1(openai::routes()))
@@ -96,7 +99,7 @@ fn with_and_without_v1(routes: Router<Arc<App>>) -> Router<Arc<App>> {
         .merge(routes)
 }
 
-async fn no_route(request: Request) -> Response {
+pub(crate) async fn no_route(request: Request) -> Response {
     let error = Error::NoRoute {
         method: request.method().to_string(),
         path: request.uri().path().to_owned(),

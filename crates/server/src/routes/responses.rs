@@ -1,12 +1,135 @@
 //! OpenAI's Responses API.
 
-use std::sync::Arc;
+mod conversations;
 
-use axum::Router;
+use std::{collections::HashMap, sync::Arc};
 
-use crate::router::App;
+use axum::{
+    Router,
+    extract::{Path, Query, Request, State},
+    http::Uri,
+    response::Response,
+    routing::{any, get, post},
+};
+use macmlx_protocol::{
+    Dialect, Endpoint, Error, Translation,
+    openai::responses::{Responses, conversations::Deleted, count_reply, list::Page},
+};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{
+    closing::Closing,
+    exchange::{answer, read_body, respond},
+    generate::{context, run},
+    responses::Recording,
+    router::{App, no_route},
+};
 
 /// Routes, without `/v1`.
 pub(crate) fn routes() -> Router<Arc<App>> {
     Router::new()
+        .route("/responses", post(create))
+        .route("/responses/input_tokens", post(count))
+        // Not an id: nothing is compacted here.
+        .route("/responses/compact", any(no_route))
+        .route("/responses/{id}", get(retrieve).delete(delete))
+        .route("/responses/{id}/cancel", post(cancel))
+        .route("/responses/{id}/input_items", get(input_items))
+        .merge(conversations::routes())
+}
+
+async fn create(State(app): State<Arc<App>>, request: Request) -> Response {
+    match generated(&app, request).await {
+        Ok(response) => response,
+        Err(error) => respond(Dialect::OpenAi.error_reply(&error)),
+    }
+}
+
+async fn generated(app: &App, request: Request) -> Result<Response, Error> {
+    let closing = Closing::of(request.extensions());
+    let body = read_body(request, app.options.body_limit_bytes).await?;
+    let request = Responses::parse(&body)?;
+    drop(body);
+    let wants_stream = request.wants_stream();
+    let lineage = app.responses.lineage(&request)?;
+    let Translation {
+        requests, encoder, ..
+    } = request.translate(&lineage.past(), context())?;
+    let encoder = Recording::new(encoder, Arc::clone(&app.responses), lineage);
+    let translation = Translation { requests, encoder };
+    run(app, translation, wants_stream, closing).await
+}
+
+/// How many tokens a request's prompt has.
+async fn count(State(app): State<Arc<App>>, request: Request) -> Response {
+    answer(Dialect::OpenAi, counted(&app, request).await)
+}
+
+async fn counted(app: &App, request: Request) -> Result<Value, Error> {
+    let body = read_body(request, app.options.body_limit_bytes).await?;
+    let request = Responses::parse(&body)?;
+    let past = app.responses.lineage(&request)?.past();
+    let tokens = app.backend.tokenize(request.count(&past)?).await?;
+    Ok(count_reply(tokens.len()))
+}
+
+async fn retrieve(State(app): State<Arc<App>>, Path(id): Path<String>, uri: Uri) -> Response {
+    let found = query(&uri).and_then(|query| {
+        if query.get("stream").is_some_and(|stream| stream == "true") {
+            let reason = "events are not kept; the response is there as a whole";
+            return Err(Error::unsupported("stream", reason));
+        }
+        app.responses.response(&id)
+    });
+    answer(Dialect::OpenAi, found)
+}
+
+async fn delete(State(app): State<Arc<App>>, Path(id): Path<String>) -> Response {
+    let deleted = app.responses.delete_response(&id);
+    reply(deleted.map(|()| Deleted::response(id)))
+}
+
+/// Only what runs in the background can be cancelled, and nothing does: a client that no longer
+/// wants a response hangs up.
+async fn cancel(State(app): State<Arc<App>>, Path(id): Path<String>) -> Response {
+    let refused = app.responses.response(&id).and_then(|_| {
+        Err::<Value, _>(Error::Invalid {
+            param: None,
+            message: format!(
+                "response `{id}` is complete; only responses made with `background` can be cancelled"
+            ),
+        })
+    });
+    answer(Dialect::OpenAi, refused)
+}
+
+async fn input_items(State(app): State<Arc<App>>, Path(id): Path<String>, uri: Uri) -> Response {
+    reply(page(&uri).and_then(|page| app.responses.input_items(&id, &page)))
+}
+
+/// Which page of a list the query asks for.
+fn page(uri: &Uri) -> Result<Page, Error> {
+    let query = query(uri)?;
+    Page::read(|field| query.get(field).cloned())
+}
+
+fn query(uri: &Uri) -> Result<HashMap<String, String>, Error> {
+    match Query::try_from_uri(uri) {
+        Ok(Query(query)) => Ok(query),
+        Err(error) => Err(Error::Invalid {
+            param: None,
+            message: format!("the query cannot be read: {error}"),
+        }),
+    }
+}
+
+fn reply(result: Result<impl Serialize, Error>) -> Response {
+    let body = result.and_then(|body| {
+        serde_json::to_value(body).map_err(|error| {
+            tracing::error!(%error, "a reply is no JSON");
+            Error::Internal
+        })
+    });
+    answer(Dialect::OpenAi, body)
 }
