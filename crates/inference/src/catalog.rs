@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde_json::Value;
+
 use crate::InferenceError;
 
 /// The local models. Implemented by the store; the engine and the dialects only ask.
@@ -11,6 +13,9 @@ pub trait Catalog: Send + Sync + 'static {
 
     /// All local models that can be loaded, in a stable order.
     fn list(&self) -> Vec<ModelCard>;
+
+    /// What the files beside a model's weights say about it. Reads the disk.
+    fn describe(&self, reference: &str) -> Result<ModelDescription, InferenceError>;
 }
 
 /// What is known of a local model without loading it.
@@ -31,4 +36,18 @@ pub struct ModelCard {
     pub parameters: Option<u64>,
     /// Last change of the files, seconds since the Unix epoch.
     pub modified_unix: u64,
+    /// 64 hexadecimal digits that tell this model from any other and change with its files. Copies
+    /// share it.
+    pub digest: String,
+}
+
+/// What a model's own files say, beyond its card.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ModelDescription {
+    /// `config.json`.
+    pub config: Value,
+    /// `generation_config.json`; `Null` where there is none.
+    pub generation_config: Value,
+    /// Text of the licence file.
+    pub license: Option<String>,
 }

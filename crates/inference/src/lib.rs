@@ -9,13 +9,14 @@ mod catalog;
 mod error;
 mod event;
 mod message;
+mod model_files;
 mod request;
 mod sampling;
 #[cfg(feature = "test-support")]
 mod scripted;
 
 pub use backend::{Backend, EventStream, LoadedModel, ModelTraits, TokenizeInput, TokenizeRequest};
-pub use catalog::{Catalog, ModelCard};
+pub use catalog::{Catalog, ModelCard, ModelDescription};
 pub use error::InferenceError;
 pub use event::{
     FinishReason, GenerationEvent, LogprobCandidate, Timings, TokenLogprob, ToolCallPart, Usage,
@@ -23,6 +24,7 @@ pub use event::{
 pub use message::{
     ContentPart, Image, ImageSource, Message, Role, ToolCall, ToolChoice, ToolDefinition,
 };
+pub use model_files::{ModelFiles, ModelFilesError, PullProgress};
 pub use request::{
     ChatPrompt, GenerateRequest, Logprobs, Prompt, ReasoningOptions, StopConditions,
 };

@@ -6,10 +6,11 @@ use std::{
 };
 
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
+use serde_json::json;
 
 use crate::{
     Backend, Catalog, EventStream, GenerateRequest, GenerationEvent, InferenceError, LoadedModel,
-    ModelCard, ModelTraits, TokenizeInput, TokenizeRequest,
+    ModelCard, ModelDescription, ModelTraits, TokenizeInput, TokenizeRequest,
 };
 
 type Script = Result<Vec<Result<GenerationEvent, InferenceError>>, InferenceError>;
@@ -144,5 +145,14 @@ impl Catalog for ScriptedCatalog {
 
     fn list(&self) -> Vec<ModelCard> {
         self.0.clone()
+    }
+
+    /// As little as a config can say.
+    fn describe(&self, reference: &str) -> Result<ModelDescription, InferenceError> {
+        let card = self.resolve(reference)?;
+        Ok(ModelDescription {
+            config: json!({"model_type": card.model_type}),
+            ..ModelDescription::default()
+        })
     }
 }

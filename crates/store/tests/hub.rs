@@ -4,12 +4,14 @@
 
 mod hub_double;
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, sync::Arc};
 
+use futures::StreamExt;
 use hub_double::{File, HubDouble, Refusal};
+use macmlx_inference::{ModelFiles, ModelFilesError, PullProgress, ScriptedBackend};
 use macmlx_store::{
     hub::{Error, Event, Hub, Pulled, Request, pull},
-    models::{Library, State},
+    models::{Files, Library, State},
 };
 
 const WEIGHTS: usize = 300_000;
@@ -254,4 +256,129 @@ async fn a_model_that_is_here_is_not_touched() {
     place.pull(&double, None).await.0.unwrap();
     let (again, _) = place.pull_named(&double, None, "owner/model@main").await;
     assert!(matches!(again, Err(Error::Exists(_))));
+}
+
+impl Place {
+    /// What the dialects see of this place and a hub.
+    fn files(&self, hub: &str) -> Files {
+        Files::new(
+            Arc::new(Library::new(self.models())),
+            Hub::new(hub, None),
+            self.downloads(),
+            Arc::new(ScriptedBackend::default()),
+        )
+    }
+}
+
+#[tokio::test]
+async fn progress_is_told_file_by_file_and_ends_with_the_model() {
+    let files = files();
+    let sha256 = files[4].sha256.clone();
+    let double = HubDouble::start(files).await;
+    double.drop_after(&[100_000]);
+    let place = Place::new();
+    let dialect = place.files(&double.url());
+    let steps: Vec<_> = dialect.pull("owner/model".into()).collect().await;
+    assert_eq!(steps.first(), Some(&Ok(PullProgress::Listing)));
+    assert_eq!(
+        steps.last(),
+        Some(&Ok(PullProgress::Done {
+            id: "owner/model".into()
+        }))
+    );
+    let weights: Vec<(u64, u64)> = steps
+        .iter()
+        .filter_map(|step| match step {
+            Ok(PullProgress::File {
+                path,
+                sha256: told,
+                total_bytes,
+                completed_bytes,
+            }) if path == "model.safetensors" => {
+                assert_eq!(told, &sha256);
+                Some((*completed_bytes, *total_bytes))
+            }
+            _ => None,
+        })
+        .collect();
+    let total = weights[0].1;
+    assert_eq!(weights.first(), Some(&(0, total)));
+    assert_eq!(weights.last(), Some(&(total, total)));
+    assert!(weights.is_sorted(), "{weights:?}");
+    assert!(steps.contains(&Ok(PullProgress::Verifying {
+        path: "model.safetensors".into()
+    })));
+    let again: Vec<_> = dialect.pull("owner/model".into()).collect().await;
+    assert_eq!(again.len(), 2, "it is here already: {again:?}");
+}
+
+#[tokio::test]
+async fn what_a_hub_refuses_is_the_last_step() {
+    let double = HubDouble::start(files()).await;
+    double.refuse(Some(Refusal::Gated));
+    let place = Place::new();
+    let steps: Vec<_> = place
+        .files(&double.url())
+        .pull("owner/model".into())
+        .collect()
+        .await;
+    assert!(
+        matches!(steps.last(), Some(Err(ModelFilesError::NotOnHub(message))) if message.contains("licence")),
+        "{steps:?}"
+    );
+    let steps: Vec<_> = place
+        .files("http://127.0.0.1:1")
+        .pull("owner/model".into())
+        .collect()
+        .await;
+    assert!(matches!(steps.last(), Some(Err(ModelFilesError::Hub(_)))));
+    let steps: Vec<_> = place
+        .files(&double.url())
+        .pull("a/b/c".into())
+        .collect()
+        .await;
+    assert!(matches!(steps.last(), Some(Err(ModelFilesError::Name(_)))));
+}
+
+#[tokio::test]
+async fn a_dropped_pull_goes_on_where_it_was() {
+    let double = HubDouble::start(files()).await;
+    let place = Place::new();
+    let dialect = place.files(&double.url());
+    let mut steps = dialect.pull("owner/model".into());
+    while let Some(step) = steps.next().await {
+        if matches!(step, Ok(PullProgress::File { path, .. }) if path == "model.safetensors") {
+            break;
+        }
+    }
+    drop(steps);
+    assert!(!place.models().join("owner/model").exists());
+    let steps: Vec<_> = dialect.pull("owner/model".into()).collect().await;
+    assert!(matches!(steps.last(), Some(Ok(PullProgress::Done { .. }))));
+}
+
+#[tokio::test]
+async fn deletions_stay_within_the_folder_and_copies_are_models() {
+    let double = HubDouble::start(files()).await;
+    let place = Place::new();
+    place.pull(&double, None).await.0.unwrap();
+    let dialect = place.files(&double.url());
+    dialect.copy("model".into(), "mine".into()).await.unwrap();
+    assert_eq!(
+        dialect.delete("owner/model".into()).await,
+        Ok("owner/model".into())
+    );
+    assert!(place.models().join("mine/config.json").exists());
+    let elsewhere = tempfile::tempdir().unwrap();
+    fs::write(elsewhere.path().join("config.json"), "{}").unwrap();
+    let outside = elsewhere.path().to_string_lossy().into_owned();
+    assert!(matches!(
+        dialect.delete(outside).await,
+        Err(ModelFilesError::Name(_))
+    ));
+    assert!(elsewhere.path().join("config.json").exists());
+    assert!(matches!(
+        dialect.delete("gone".into()).await,
+        Err(ModelFilesError::Model(_))
+    ));
 }

@@ -9,7 +9,7 @@
 use std::{fs, path::Path};
 
 use macmlx_inference::{Catalog, InferenceError};
-use macmlx_store::models::{Library, RemoveError, State};
+use macmlx_store::models::{CopyError, Library, RemoveError, State};
 
 fn put_model(folder: &Path) {
     fs::create_dir_all(folder).unwrap();
@@ -142,4 +142,110 @@ fn removing_a_link_keeps_what_it_points_to() {
     library.remove("link").unwrap();
     assert!(!root.path().join("link").exists());
     assert!(elsewhere.path().join("model/config.json").exists());
+}
+
+#[test]
+fn deleting_takes_a_whole_name() {
+    let root = tempfile::tempdir().unwrap();
+    put_model(&root.path().join("owner/Model-8B-4bit"));
+    let library = Library::new(root.path());
+    for whole in [
+        "owner/model-8b-4bit",
+        "Model-8B-4bit:latest",
+        "model-8b-4bit",
+        "model:8b",
+    ] {
+        assert!(library.find_whole(whole).is_ok(), "{whole}");
+    }
+    for part in ["model", "owner", "owner/Model-8B"] {
+        assert!(library.find(part).is_ok(), "{part}");
+        let refused = library.find_whole(part).unwrap_err();
+        assert!(
+            matches!(
+                &refused,
+                InferenceError::ModelNotFound { suggestions, .. }
+                    if suggestions == &["owner/Model-8B-4bit"]
+            ),
+            "{part}: {refused:?}"
+        );
+    }
+}
+
+#[test]
+fn a_copy_outlives_its_source_and_is_the_same_model() {
+    let root = tempfile::tempdir().unwrap();
+    let source = root.path().join("owner/model");
+    put_model(&source);
+    let large = source.join("extra.safetensors");
+    let header = r#"{"b.weight":{"dtype":"U8","shape":[2000000],"data_offsets":[0,2000000]}}"#;
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header.bytes());
+    bytes.resize(bytes.len() + 2_000_000, 7);
+    fs::write(&large, bytes).unwrap();
+    let library = Library::new(root.path());
+    library.copy("model", "mine/copy:latest").unwrap();
+    library.copy("model", "mine/copy").unwrap();
+    let (original, copy) = (
+        library.resolve("owner/model").unwrap(),
+        library.resolve("mine/copy").unwrap(),
+    );
+    assert_eq!(original.digest, copy.digest);
+    assert_eq!(copy.size_bytes, original.size_bytes);
+    let links = std::os::unix::fs::MetadataExt::nlink(&fs::metadata(&large).unwrap());
+    assert_eq!(links, 2, "large files are not copied");
+    library.remove("owner/model").unwrap();
+    let left: Vec<String> = library.list().into_iter().map(|card| card.id).collect();
+    assert_eq!(left, ["mine/copy"]);
+    assert!(library.copy("mine", "x").is_err(), "not a whole name");
+}
+
+#[test]
+fn a_copy_takes_no_other_models_place() {
+    let root = tempfile::tempdir().unwrap();
+    put_model(&root.path().join("owner/one"));
+    put_model(&root.path().join("flat"));
+    fs::write(
+        root.path().join("flat/config.json"),
+        r#"{"model_type": "qwen3"}"#,
+    )
+    .unwrap();
+    let library = Library::new(root.path());
+    for taken in ["flat", "owner", "flat/inside"] {
+        assert!(
+            matches!(library.copy("one", taken), Err(CopyError::Taken(_))),
+            "{taken}"
+        );
+    }
+    for name in ["../out", "a/b/c", ""] {
+        assert!(
+            matches!(library.copy("one", name), Err(CopyError::Name(_))),
+            "{name}"
+        );
+    }
+    assert!(matches!(
+        library.copy("none", "x"),
+        Err(CopyError::Resolve(InferenceError::ModelNotFound { .. }))
+    ));
+    let names: Vec<_> = fs::read_dir(root.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(names.len(), 2, "nothing is left behind: {names:?}");
+}
+
+#[test]
+fn a_description_is_what_the_files_say() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("owner/model");
+    put_model(&folder);
+    let library = Library::new(root.path());
+    let bare = library.describe("model").unwrap();
+    assert_eq!(bare.config["max_position_embeddings"], 2048);
+    assert!(bare.generation_config.is_null());
+    assert_eq!(bare.license, None);
+    fs::write(folder.join("generation_config.json"), r#"{"top_k": 5}"#).unwrap();
+    fs::write(folder.join("LICENSE.txt"), "Do as you like.").unwrap();
+    let full = library.describe("model").unwrap();
+    assert_eq!(full.generation_config["top_k"], 5);
+    assert_eq!(full.license.as_deref(), Some("Do as you like."));
 }

@@ -125,6 +125,7 @@ impl Display {
                 index,
                 path,
                 size_bytes,
+                ..
             } => {
                 let text = format!(
                     "{}/{} {path} ({})",

@@ -142,6 +142,7 @@ fn model_folder(home: &Path, name: &str) -> ModelCard {
         quantization: None,
         parameters: None,
         modified_unix: 0,
+        digest: "0".repeat(64),
     }
 }
 

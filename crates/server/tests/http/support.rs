@@ -72,6 +72,7 @@ fn card(id: &str) -> ModelCard {
         quantization: None,
         parameters: None,
         modified_unix: 7,
+        digest: "0".repeat(64),
     }
 }
 

@@ -52,6 +52,10 @@ pub enum Event {
         index: usize,
         path: String,
         size_bytes: u64,
+        /// Of this file, already here.
+        present_bytes: u64,
+        /// In hexadecimal, where the hub says it.
+        sha256: Option<String>,
     },
     /// Bytes here so far, of the total.
     Progress { done_bytes: u64 },
@@ -110,6 +114,8 @@ pub async fn pull(
             index,
             path: file.path.clone(),
             size_bytes: file.size_bytes,
+            present_bytes: download.present_bytes(file),
+            sha256: file.sha256.clone(),
         });
         download
             .fetch(file, &mut |step| {

@@ -9,7 +9,7 @@ use std::{
 use macmlx_inference::ModelCard;
 use serde_json::Value;
 
-use super::{config, weights};
+use super::{config, digest, weights};
 
 /// A folder that holds a model or was meant to.
 #[derive(Debug, Clone, PartialEq)]
@@ -108,6 +108,7 @@ fn card(id: &str, folder: &Path, stamp: Stamp) -> Result<ModelCard, String> {
     if !folder.join("tokenizer.json").is_file() {
         return Err("tokenizer.json is missing".into());
     }
+    let digest = digest::digest(&text, &weights.files).map_err(|error| error.to_string())?;
     Ok(ModelCard {
         id: id.to_owned(),
         path: folder.to_path_buf(),
@@ -117,6 +118,7 @@ fn card(id: &str, folder: &Path, stamp: Stamp) -> Result<ModelCard, String> {
         quantization: facts.quantization.or(weights.dtype).or(facts.dtype),
         parameters: Some(weights.parameters),
         modified_unix: stamp.modified.map_or(0, unix_seconds),
+        digest,
     })
 }
 

@@ -8,9 +8,11 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use macmlx_inference::{Catalog, InferenceError, ModelCard};
+use macmlx_inference::{Catalog, InferenceError, ModelCard, ModelDescription};
 
 use super::{
+    copy::{self, CopyError},
+    description,
     folder::{self, Entry, Stamp, State},
     reference::{self, Match},
 };
@@ -86,6 +88,51 @@ impl Library {
         }
     }
 
+    /// As [`Library::find`], for what cannot be undone: the beginning of a name means nothing here.
+    pub fn find_whole(&self, reference: &str) -> Result<Entry, InferenceError> {
+        let entry = self.find(reference)?;
+        let wanted = reference.trim();
+        let wanted = wanted.strip_suffix(":latest").unwrap_or(wanted);
+        let bare = entry.id.rsplit('/').next().unwrap_or(&entry.id);
+        let is_whole = wanted.eq_ignore_ascii_case(&entry.id)
+            || wanted.eq_ignore_ascii_case(bare)
+            // A tag is matched part by part; only a path is absolute or begins with a dot.
+            || (wanted.contains(':') && !entry.id.contains(':'))
+            || wanted.starts_with(['/', '.']);
+        if is_whole {
+            Ok(entry)
+        } else {
+            Err(InferenceError::ModelNotFound {
+                reference: reference.to_owned(),
+                suggestions: vec![entry.id],
+            })
+        }
+    }
+
+    /// Gives a model a second name, under which it stays when the first is removed. Large files
+    /// take no more disk. Giving it the same name again changes nothing.
+    pub fn copy(&self, source: &str, destination: &str) -> Result<(), CopyError> {
+        let entry = self.find_whole(source)?;
+        let card = match entry.state {
+            State::Complete(card) => card,
+            State::Incomplete { reason } => return Err(unusable(entry.id, reason).into()),
+        };
+        let id = copy::new_id(destination)?;
+        let target = self.root.join(id);
+        if target.exists() {
+            let there = self.describe(id, &target);
+            let is_same = there
+                .card()
+                .is_some_and(|there| there.digest == card.digest);
+            return if is_same {
+                Ok(())
+            } else {
+                Err(CopyError::Taken(id.to_owned()))
+            };
+        }
+        copy::copy_folder(&card.path, &self.root, id)
+    }
+
     /// Deletes a model's folder, and its owner's when that was the last; returns what was removed.
     pub fn remove(&self, reference: &str) -> Result<Entry, RemoveError> {
         let entry = self.find(reference)?;
@@ -157,10 +204,7 @@ impl Catalog for Library {
         let entry = self.find(reference)?;
         match entry.state {
             State::Complete(card) => Ok(card),
-            State::Incomplete { reason } => Err(InferenceError::ModelLoad {
-                model: entry.id,
-                reason,
-            }),
+            State::Incomplete { reason } => Err(unusable(entry.id, reason)),
         }
     }
 
@@ -170,6 +214,14 @@ impl Catalog for Library {
             .filter_map(|entry| entry.card().cloned())
             .collect()
     }
+
+    fn describe(&self, reference: &str) -> Result<ModelDescription, InferenceError> {
+        Ok(description::describe(&self.resolve(reference)?.path))
+    }
+}
+
+fn unusable(model: String, reason: String) -> InferenceError {
+    InferenceError::ModelLoad { model, reason }
 }
 
 /// Folders in a folder, links included, hidden ones left out.

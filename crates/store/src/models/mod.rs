@@ -1,10 +1,16 @@
 //! Local models: which folders hold one, what is known about it, which one a reference means.
 
 mod config;
+mod copy;
+mod description;
+mod digest;
+mod files;
 mod folder;
 mod library;
 mod reference;
 mod weights;
 
+pub use copy::CopyError;
+pub use files::Files;
 pub use folder::{Entry, State};
 pub use library::{Library, RemoveError};

@@ -16,6 +16,8 @@ const INDEX: &str = "model.safetensors.index.json";
 /// The weights of a complete folder.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Weights {
+    /// In order of their names.
+    pub files: Vec<PathBuf>,
     pub size_bytes: u64,
     pub parameters: u64,
     /// Data type of most values that are not packed.
@@ -35,6 +37,7 @@ pub(super) fn inspect(folder: &Path, groups: &GroupSizes) -> Result<Weights, Str
         tensors.extend(header.tensors);
     }
     Ok(Weights {
+        files,
         size_bytes,
         parameters: parameters(&tensors, groups),
         dtype: main_dtype(&tensors),

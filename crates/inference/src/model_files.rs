@@ -1,0 +1,63 @@
+//! Changing which models are on this machine, without knowing where they come from or are kept.
+
+use futures::{future::BoxFuture, stream::BoxStream};
+
+use crate::InferenceError;
+
+/// The files of local models. Implemented by the store.
+pub trait ModelFiles: Send + Sync + 'static {
+    /// Downloads a repository, `OWNER/NAME` with `@REVISION` if need be. Ends after
+    /// [`PullProgress::Done`] or the first error. Dropping the stream ends the download; what is
+    /// here by then is used by the next one.
+    fn pull(&self, repository: String)
+    -> BoxStream<'static, Result<PullProgress, ModelFilesError>>;
+
+    /// Unloads a model and deletes its files; returns its id. The reference must be a whole name:
+    /// the beginning of one is not enough to delete by.
+    fn delete(&self, reference: String) -> BoxFuture<'_, Result<String, ModelFilesError>>;
+
+    /// Gives a model a second name, which stays when the first is deleted.
+    fn copy(
+        &self,
+        source: String,
+        destination: String,
+    ) -> BoxFuture<'_, Result<(), ModelFilesError>>;
+}
+
+/// A step of a download.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PullProgress {
+    /// The list of files is being fetched.
+    Listing,
+    /// Bytes of a file that are here.
+    File {
+        path: String,
+        /// SHA-256 in hexadecimal, where the hub says it.
+        sha256: Option<String>,
+        total_bytes: u64,
+        completed_bytes: u64,
+    },
+    /// A file is compared with the hub's digest.
+    Verifying { path: String },
+    /// The model can be used under this id.
+    Done { id: String },
+}
+
+/// Why a model's files were not changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ModelFilesError {
+    #[error(transparent)]
+    Model(#[from] InferenceError),
+    /// A name that cannot be used.
+    #[error("{0}")]
+    Name(String),
+    /// The hub has no such thing, or shows it to others only.
+    #[error("{0}")]
+    NotOnHub(String),
+    /// The hub cannot be reached or does not answer as it should.
+    #[error("{0}")]
+    Hub(String),
+    /// This machine's disk is full or refuses.
+    #[error("{0}")]
+    Disk(String),
+}

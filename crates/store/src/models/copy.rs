@@ -1,0 +1,114 @@
+//! A model under a second name: a folder of its own whose large files are the same on disk.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use macmlx_inference::InferenceError;
+
+use super::folder;
+
+/// Smaller files are copied, so that editing a config of one model leaves the other alone.
+const LINKED_FROM_BYTES: u64 = 1024 * 1024;
+
+/// A model that cannot be copied.
+#[derive(Debug, thiserror::Error)]
+pub enum CopyError {
+    #[error(transparent)]
+    Resolve(#[from] InferenceError),
+    #[error(
+        "`{0}` cannot be the name of a model: use NAME or OWNER/NAME, of letters, digits, `-`, `_`, `.` and `:`"
+    )]
+    Name(String),
+    #[error("`{0}` is there already, and it is another model")]
+    Taken(String),
+    #[error("cannot copy to {}: {source}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+}
+
+/// The id that a new name gives, without Ollama's default tag.
+pub(super) fn new_id(name: &str) -> Result<&str, CopyError> {
+    let id = name.trim();
+    let id = id.strip_suffix(":latest").unwrap_or(id);
+    let is_plain = |part: &str| {
+        !part.is_empty()
+            && !part.starts_with('.')
+            && part
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':'))
+    };
+    let parts: Vec<&str> = id.split('/').collect();
+    if parts.len() <= 2 && parts.iter().all(|part| is_plain(part)) {
+        Ok(id)
+    } else {
+        Err(CopyError::Name(name.to_owned()))
+    }
+}
+
+/// Makes `root/id` a copy of a model's folder. The destination appears whole or not at all.
+pub(super) fn copy_folder(source: &Path, root: &Path, id: &str) -> Result<(), CopyError> {
+    let destination = root.join(id);
+    let failed = |source| CopyError::Io {
+        path: destination.clone(),
+        source,
+    };
+    let owner = destination.parent().unwrap_or(root);
+    if owner != root && folder::is_model(owner) {
+        return Err(CopyError::Taken(id.to_owned()));
+    }
+    fs::create_dir_all(owner).map_err(failed)?;
+    let staging = tempfile::Builder::new()
+        .prefix(".copying-")
+        .tempdir_in(root)
+        .map_err(failed)?;
+    let copy = staging.path().join("model");
+    fill(source, &copy).map_err(failed)?;
+    fs::rename(&copy, &destination).map_err(failed)
+}
+
+fn fill(source: &Path, copy: &Path) -> io::Result<()> {
+    fs::create_dir(copy)?;
+    for entry in fs::read_dir(source)? {
+        let entry = entry?;
+        // Links are followed: the copy must not depend on them.
+        let path = fs::canonicalize(entry.path())?;
+        let metadata = fs::metadata(&path)?;
+        let target = copy.join(entry.file_name());
+        if !metadata.is_file() {
+            continue;
+        }
+        if metadata.len() < LINKED_FROM_BYTES {
+            fs::copy(&path, &target)?;
+            continue;
+        }
+        match fs::hard_link(&path, &target) {
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+                std::os::unix::fs::symlink(&path, &target)?;
+            }
+            linked => linked?,
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_folders_of_one_or_two_parts() {
+        for (name, id) in [
+            ("copy", "copy"),
+            ("my/copy:latest", "my/copy"),
+            (" llama3.2:backup ", "llama3.2:backup"),
+        ] {
+            assert_eq!(new_id(name).unwrap(), id);
+        }
+        for name in [
+            "", "/", "a/", "/a", "a/b/c", "../a", "a/..", ".a", "a b", "a\\b", "a\0b", ":latest",
+        ] {
+            assert!(new_id(name).is_err(), "{name}");
+        }
+    }
+}

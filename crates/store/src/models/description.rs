@@ -1,0 +1,42 @@
+//! What the files beside a model's weights say about it.
+
+use std::{fs, path::Path};
+
+use macmlx_inference::ModelDescription;
+use serde_json::Value;
+
+/// A licence's text longer than this is cut: nobody reads it in a reply.
+const MAX_LICENSE_BYTES: usize = 256 * 1024;
+
+/// Reads them; what is missing or damaged is left out.
+pub(super) fn describe(folder: &Path) -> ModelDescription {
+    ModelDescription {
+        config: json(&folder.join("config.json")),
+        generation_config: json(&folder.join("generation_config.json")),
+        license: license(folder),
+    }
+}
+
+fn json(path: &Path) -> Value {
+    fs::read(path)
+        .ok()
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .unwrap_or_default()
+}
+
+fn license(folder: &Path) -> Option<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .ok()?
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| {
+            let stem = name.split('.').next().unwrap_or(name);
+            ["LICENSE", "LICENCE"]
+                .iter()
+                .any(|wanted| stem.eq_ignore_ascii_case(wanted))
+        })
+        .collect();
+    names.sort();
+    let mut bytes = fs::read(folder.join(names.first()?)).ok()?;
+    bytes.truncate(MAX_LICENSE_BYTES);
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
