@@ -7,7 +7,7 @@ use std::{fs, path::Path};
 use macmlx_protocol::{
     Context, Endpoint, Error,
     anthropic::messages::Messages,
-    openai::{chat_completions::ChatCompletions, completions::Completions},
+    openai::{chat_completions::ChatCompletions, completions::Completions, responses::Responses},
 };
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ fn wrong_values() -> Vec<Value> {
 
 #[test]
 fn no_value_anywhere_is_fatal() {
-    for dialect in ["openai", "anthropic"] {
+    for dialect in ["openai", "anthropic", "responses"] {
         let refused = refusals(dialect);
         assert!(refused > 1000, "{dialect}: {refused}");
     }
@@ -60,6 +60,7 @@ fn refusals(dialect: &str) -> u32 {
                     "/v1/chat/completions" => translate::<ChatCompletions>(&body),
                     "/v1/completions" => translate::<Completions>(&body),
                     "/v1/messages" | "/v1/messages?beta=true" => translate::<Messages>(&body),
+                    "/v1/responses" => translate::<Responses>(&body),
                     other => panic!("no endpoint takes {other}"),
                 };
                 if let Err(error) = result {
@@ -115,6 +116,9 @@ fn translate<E: Endpoint>(body: &Value) -> Result<(), Error> {
 fn says_what(error: &Error, place: &str) {
     match error {
         Error::Invalid {
+            param: Some(param), ..
+        }
+        | Error::NotKept {
             param: Some(param), ..
         }
         | Error::Unsupported { param, .. } => assert!(!param.is_empty(), "{place}: {error}"),

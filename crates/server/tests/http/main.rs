@@ -9,6 +9,7 @@
 mod anthropic;
 mod guards;
 mod limits;
+mod responses;
 mod routes;
 mod shutdown;
 mod streams;
