@@ -4,15 +4,12 @@ use std::{path::Path, sync::Arc};
 
 use macmlx_inference::{
     ChatPrompt, ContentPart, InferenceError, Message, ModelTraits, Prompt, ReasoningOptions, Role,
-    StopConditions, ToolChoice, ToolDefinition,
+    StopConditions, ToolChoice,
 };
 
 use crate::{
-    ChatTemplate, Detokenizer, FirstSpace, Format, Kind, OutputParser, OutputStream, SpecialTokens,
-    Tokenizer,
-    output::formats::{self, Close},
-    output_stream::Stops,
-    tokenizer::Facts,
+    ChatTemplate, Detokenizer, FirstSpace, Format, OutputParser, OutputStream, SpecialTokens,
+    Tokenizer, Tools, output_formats::OutputFormats, output_stream::Stops, tokenizer::Facts,
 };
 
 /// Tokenizer, chat template and output formats of one model.
@@ -21,8 +18,7 @@ pub struct ChatModel {
     id: String,
     tokenizer: Arc<Tokenizer>,
     template: Option<ChatTemplate>,
-    reasoning_format: Option<&'static dyn Format>,
-    tool_format: Option<&'static dyn Format>,
+    formats: OutputFormats,
 }
 
 /// A prompt ready for the engine, and how its output is to be read.
@@ -35,24 +31,24 @@ pub struct Rendered {
     pub starts_in_reasoning: bool,
     formats: Vec<&'static dyn Format>,
     /// Offered to the model.
-    tools: Arc<[ToolDefinition]>,
+    tools: Tools,
+    /// The end of `text` that its output goes on from: what opens a reasoning block or a call.
+    opened: String,
     single_tool_call: bool,
     first_space: FirstSpace,
 }
 
 impl ChatModel {
     /// Reads a model's folder. `id` is the model's name in errors.
+    ///
+    /// The output formats are those that the chat template shows, unless the folder's
+    /// `macmlx.json` names others: `{"tool_format": "hermes", "reasoning_format": "none"}`.
     pub fn load(model_dir: &Path, id: &str) -> Result<Self, InferenceError> {
         let facts = Facts::read(model_dir, id)?;
         let tokenizer = Arc::new(Tokenizer::with_facts(model_dir, id, &facts)?);
         let template = ChatTemplate::load(model_dir, id, &facts)?;
-        let format = |kind, with_tools| {
-            let template = template.as_ref()?;
-            formats::detect(template.source(with_tools), kind)
-        };
         Ok(Self {
-            reasoning_format: format(Kind::Reasoning, false),
-            tool_format: format(Kind::ToolCalls, true),
+            formats: OutputFormats::load(model_dir, id, template.as_ref())?,
             id: id.into(),
             tokenizer,
             template,
@@ -74,8 +70,8 @@ impl ChatModel {
         ModelTraits {
             chat_template: template.map(|template| template.source(false).to_owned()),
             calls_tools: template.is_some_and(ChatTemplate::reads_tools)
-                && self.tool_format.is_some(),
-            reasons: self.reasoning_format.is_some(),
+                && self.formats.tool_calls.is_some(),
+            reasons: self.formats.reasoning.is_some(),
             has_reasoning_switch: template.is_some_and(ChatTemplate::has_reasoning_switch),
             sees_images: false,
         }
@@ -83,12 +79,12 @@ impl ChatModel {
 
     /// How the model marks reasoning, if it does.
     pub fn reasoning_format(&self) -> Option<&'static dyn Format> {
-        self.reasoning_format
+        self.formats.reasoning
     }
 
     /// How the model writes tool calls, if its template takes tools.
     pub fn tool_format(&self) -> Option<&'static dyn Format> {
-        self.tool_format
+        self.formats.tool_calls
     }
 
     /// Turns any prompt into tokens.
@@ -135,7 +131,7 @@ impl ChatModel {
                 ),
             ));
         };
-        let mut formats: Vec<&'static dyn Format> = self.reasoning_format.into_iter().collect();
+        let mut formats: Vec<&'static dyn Format> = self.formats.reasoning.into_iter().collect();
         if !chat.tools.is_empty() && chat.tool_choice != ToolChoice::None {
             formats.push(self.check_tools(template, &chat.tool_choice)?);
         }
@@ -144,23 +140,16 @@ impl ChatModel {
 
         let text = template.render(chat, &reasoning)?;
         let tokens = self.tokenizer.encode(&text, false)?;
-        let final_text = chat
-            .continue_final_message
-            .then(|| {
-                chat.messages
-                    .last()
-                    .map(macmlx_inference::Message::joined_text)
-            })
-            .flatten();
-        let starts_in_reasoning = self
-            .reasoning_format
-            .is_some_and(|format| ends_in_block(format, &text, final_text.as_deref()));
+        let opened = self.opened(chat, &formats, &text);
+        let starts_in_reasoning =
+            OutputParser::new(&formats, Tools::default(), &opened).in_reasoning();
         Ok(Rendered {
             text,
             tokens,
             starts_in_reasoning,
             formats,
-            tools: chat.tools.clone().into(),
+            tools: Tools::new(chat.tools.clone()),
+            opened,
             single_tool_call: chat.single_tool_call,
             first_space: if chat.continue_final_message {
                 FirstSpace::Keep
@@ -210,14 +199,24 @@ impl ChatModel {
                 SpecialTokens::Only(shown),
                 rendered.first_space,
             ),
-            OutputParser::new(
-                &rendered.formats,
-                rendered.starts_in_reasoning,
-                Arc::clone(&rendered.tools),
-            ),
+            OutputParser::new(&rendered.formats, rendered.tools.clone(), &rendered.opened),
             stops,
             rendered.single_tool_call,
         )
+    }
+
+    /// The end of a prompt that belongs to the output. Only its very end counts, since users may
+    /// write about markers, or the whole message that is continued.
+    fn opened(&self, chat: &ChatPrompt, formats: &[&'static dyn Format], prompt: &str) -> String {
+        let by_template = formats.iter().find_map(|format| format.opened_by(prompt));
+        let by_message = || {
+            let message = chat
+                .messages
+                .last()
+                .filter(|_| chat.continue_final_message)?;
+            left_open(self.formats.reasoning?, &message.joined_text())
+        };
+        by_template.or_else(by_message).unwrap_or_default().into()
     }
 
     fn check_tools(
@@ -237,7 +236,7 @@ impl ChatModel {
                 "the model can be offered tools (`auto`) but not made to call one".into(),
             ));
         }
-        self.tool_format.ok_or_else(|| {
+        self.formats.tool_calls.ok_or_else(|| {
             unsupported(
                 "tools",
                 format!(
@@ -278,7 +277,7 @@ impl ChatModel {
             .and_then(serde_json::Value::as_bool);
         reasoning.enabled = switch.or(reasoning.enabled);
         let can_switch = template.has_reasoning_switch();
-        match (reasoning.enabled, self.reasoning_format) {
+        match (reasoning.enabled, self.formats.reasoning) {
             _ if reasoning.is_hint && !can_switch => {
                 reasoning.enabled = None;
                 Ok(reasoning)
@@ -304,7 +303,8 @@ impl Rendered {
             tokens,
             starts_in_reasoning: false,
             formats: Vec::new(),
-            tools: Arc::default(),
+            tools: Tools::default(),
+            opened: String::new(),
             single_tool_call: false,
             first_space: FirstSpace::Keep,
         }
@@ -320,26 +320,15 @@ fn unsupported(param: &str, reason: String) -> InferenceError {
 
 /// All strings a format gives a meaning to.
 fn markers(format: &dyn Format) -> Vec<&'static str> {
-    let close = match format.close() {
-        Close::Marker(marker) => Some(marker),
-        Close::End => None,
-    };
-    let open = format.open().iter().chain(format.inner_markers()).copied();
-    open.chain(close).collect()
+    let open = format.open().iter().chain(format.silent()).copied();
+    open.chain(format.close())
+        .chain(format.inner_markers())
+        .collect()
 }
 
-/// Whether a prompt ends inside a block. Only its very end counts, since users may write about
-/// markers, or the whole message that is continued.
-fn ends_in_block(format: &dyn Format, prompt: &str, continued: Option<&str>) -> bool {
-    let end = prompt.trim_end();
-    if format.open().iter().any(|marker| end.ends_with(marker)) {
-        return true;
-    }
-    let (Some(text), Close::Marker(close)) = (continued, format.close()) else {
-        return false;
-    };
-    format
-        .open()
-        .iter()
-        .any(|open| text.rfind(open) > text.rfind(close))
+/// The marker of a reasoning block that a message leaves open.
+fn left_open(format: &dyn Format, text: &str) -> Option<&'static str> {
+    let close = format.close()?;
+    let mut markers = format.open().iter().copied();
+    markers.find(|open| text.rfind(open) > text.rfind(close))
 }

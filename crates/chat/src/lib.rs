@@ -23,6 +23,7 @@ mod choice_output;
 mod detokenizer;
 mod needles;
 mod output;
+mod output_formats;
 mod output_stream;
 mod stop;
 mod template;
@@ -32,8 +33,8 @@ pub use chat_model::{ChatModel, Rendered};
 pub use choice_output::ChoiceOutput;
 pub use detokenizer::{Detokenizer, FirstSpace, SpecialTokens};
 pub use output::{
-    CallPart, OutputParser, Piece, Span,
-    formats::{Call, Close, FORMATS, Format, Kind, Parsed},
+    Block, CallPart, OutputParser, Piece, Sink, Span, Step, Tools,
+    formats::{FORMATS, Format, Kind},
 };
 pub use output_stream::{Finish, OutputPiece, OutputStream};
 pub use stop::StopMatcher;

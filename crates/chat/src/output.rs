@@ -1,11 +1,19 @@
 //! Generated text taken apart into visible text, reasoning and tool calls.
 
-mod blocks;
+mod argument;
+mod block;
 pub(crate) mod formats;
 mod lead;
+mod literal;
 mod parser;
+mod readers;
+mod scan;
+mod tools;
+mod value_end;
 
+pub use block::{Block, Sink, Step};
 pub use parser::OutputParser;
+pub use tools::Tools;
 
 /// A part of the output.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -31,6 +31,7 @@ pub struct Finish {
 
 /// Output of one sequence. Work for each token does not depend on how many there were.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact")]
 pub struct OutputStream {
     detokenizer: Detokenizer,
     /// Stop sequences that are special tokens, which are not text.
@@ -236,7 +237,7 @@ impl OutputStream {
         let counts = self.stops_count();
         match &mut self.visible_stops {
             Some(stops) if counts => {
-                let start = self.parsed - text.len() - stops.held();
+                let start = self.parsed.saturating_sub(text.len() + stops.held());
                 let mut free = String::new();
                 if let Some(sequence) = stops.push(&text, &mut free) {
                     self.stop_sequence = Some(sequence.to_owned());

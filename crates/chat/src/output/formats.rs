@@ -1,25 +1,79 @@
 //! The output formats: what marks reasoning and tool calls in generated text.
 //!
 //! To add one: a file here, its line in [`FORMATS`], its cases in `tests/output/`. Chunking,
-//! markers cut in two, missing closes and bodies that do not parse are the parser's business.
+//! markers cut in two, missing closes and text that only looks like a block are the parser's
+//! business; notations that several formats share are in `readers`.
 
-mod bare_json;
+mod command_r;
+mod command_r7b;
+mod deepseek_v3;
+mod deepseek_v32;
+mod functionary;
+mod functools;
+mod gemma;
+mod glm;
+mod granite;
+mod harmony;
 mod hermes;
+mod kimi_k2;
+mod lfm2;
 mod llama3_json;
+mod longcat;
+mod minimax_m2;
 mod mistral;
-mod think;
+mod phi4;
+mod plain_json;
+mod pythonic;
+mod qwen3_coder;
+mod reasoning;
+mod seed_oss;
 
 use std::fmt::Debug;
 
+use super::{Block, Tools};
+
 /// All formats. Of those that recognise a template, the first of each kind is used.
 pub static FORMATS: &[&dyn Format] = &[
-    &think::Think,
+    &harmony::Harmony,
+    &reasoning::MAGISTRAL,
+    &reasoning::SEED,
+    &reasoning::LONGCAT,
+    &reasoning::COMMAND,
+    &reasoning::GEMMA4,
+    &reasoning::KIMI_VL,
+    &reasoning::EXAONE_DEEP,
+    &reasoning::APERTUS,
+    &reasoning::GRANITE_RESPONSE,
+    &reasoning::GRANITE,
+    &reasoning::HUNYUAN,
+    &reasoning::THINK,
+    &deepseek_v32::DEEPSEEK_V32,
+    &deepseek_v3::DEEPSEEK_V3,
+    &deepseek_v3::DEEPSEEK_V31,
+    &kimi_k2::KIMI_K2,
+    &minimax_m2::MINIMAX_M2,
+    &seed_oss::SEED_OSS,
+    &longcat::LONGCAT,
+    &glm::GLM,
+    &qwen3_coder::QWEN3_CODER,
+    &gemma::GEMMA4,
+    &gemma::FUNCTION_GEMMA,
+    &lfm2::LFM2,
+    &granite::GRANITE,
+    &phi4::PHI4,
+    &functools::FUNCTOOLS,
+    &command_r7b::COMMAND_R7B,
+    &command_r::COMMAND_R,
+    &functionary::FUNCTIONARY_V32,
+    &functionary::FUNCTIONARY_V31,
     &mistral::Mistral,
-    &hermes::Hermes,
-    &llama3_json::Llama3Json,
+    &hermes::HERMES,
+    &pythonic::PYTHONIC,
+    &llama3_json::LLAMA3_JSON,
+    &plain_json::PLAIN_JSON,
 ];
 
-/// How a family of models marks one kind of block in its output.
+/// How a family of models marks blocks in its output.
 pub trait Format: Debug + Send + Sync {
     /// As model cards and other servers call it.
     fn name(&self) -> &'static str;
@@ -33,57 +87,65 @@ pub trait Format: Debug + Send + Sync {
     fn open(&self) -> &'static [&'static str];
 
     /// Texts that begin a block only as the first thing of the output, white space aside, and
-    /// belong to the body. They are compared without white space.
-    fn open_at_start(&self) -> &'static [&'static str] {
+    /// belong to it. They are compared without white space.
+    fn open_at_start(&self, _tools: &Tools) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What ends a block of tool calls or reasoning; `None`: nothing in particular.
+    fn close(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Markers around visible text, which are left out.
+    fn silent(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// What ends a block.
-    fn close(&self) -> Close;
-
-    /// Special tokens inside a body that `parse_body` needs to see.
-    fn inner_markers(&self) -> &'static [&'static str] {
-        &[]
+    /// Other strings with a meaning inside a block, which may be special tokens.
+    fn inner_markers(&self) -> Vec<&'static str> {
+        Vec::new()
     }
 
-    /// Reads the text between the markers. Not asked for reasoning, whose body is the text itself.
-    fn parse_body(&self, body: &str) -> Parsed;
+    /// What reads a block, from behind the opening marker, which is empty where the text was one
+    /// of [`Self::open_at_start`].
+    fn block(&self, open: &'static str, tools: &Tools) -> Box<dyn Block>;
+
+    /// The end of a prompt that the output goes on from, where a template opens a block for the
+    /// model.
+    fn opened_by(&self, prompt: &str) -> Option<&'static str> {
+        let end = prompt.trim_end();
+        let mut markers = self.open().iter().copied();
+        let is_reasoning = self.kind() == Kind::Reasoning;
+        markers.find(|marker| is_reasoning && end.ends_with(marker))
+    }
+
+    /// Text that makes the model stop thinking and answer. `None`: no reasoning in this format.
+    fn reasoning_close(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The beginning of an answer that can only become a call, of the named tool if one is named.
+    /// `None`: the format has no such beginning.
+    fn begin_call(&self, _name: Option<&str>) -> Option<String> {
+        None
+    }
 }
 
-/// What a block holds.
+/// What a format's blocks hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Reasoning,
     ToolCalls,
+    /// Reasoning, tool calls and text too.
+    Messages,
 }
 
-/// What ends a block. The next opening marker of the same format and the end of the output always
-/// do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Close {
-    Marker(&'static str),
-    /// Nothing else.
-    End,
-}
-
-/// A tool call without an id.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
-    pub name: String,
-    /// JSON text as the model wrote it.
-    pub arguments: String,
-}
-
-/// What a body turned out to be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Parsed {
-    /// Calls, at least one, and how many bytes at the end of the body are text after them, white
-    /// space at the very end aside.
-    Calls { calls: Vec<Call>, rest_len: usize },
-    /// A string is still open, so the marker that seems to end the body is part of it.
-    InsideString,
-    /// No calls: the client gets it as text.
-    Text,
+impl Kind {
+    /// Whether a format of this kind will do where the other is looked for.
+    pub fn covers(self, other: Self) -> bool {
+        self == other || self == Self::Messages
+    }
 }
 
 /// The first format of a kind that recognises a template.
@@ -91,5 +153,27 @@ pub(crate) fn detect(template: &str, kind: Kind) -> Option<&'static dyn Format> 
     FORMATS
         .iter()
         .copied()
-        .find(|format| format.kind() == kind && format.detect(template))
+        .find(|format| format.kind().covers(kind) && format.detect(template))
+}
+
+/// The format of a kind with a name.
+pub(crate) fn named(name: &str, kind: Kind) -> Option<&'static dyn Format> {
+    FORMATS
+        .iter()
+        .copied()
+        .find(|format| format.kind().covers(kind) && format.name() == name)
+}
+
+/// The names of a kind's formats.
+pub(crate) fn names(kind: Kind) -> Vec<&'static str> {
+    FORMATS
+        .iter()
+        .filter(|format| format.kind().covers(kind))
+        .map(|format| format.name())
+        .collect()
+}
+
+/// For models whose template takes tools and shows no marker.
+pub(crate) fn without_markers() -> &'static dyn Format {
+    &plain_json::PLAIN_JSON
 }

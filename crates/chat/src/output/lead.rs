@@ -9,7 +9,7 @@ pub(super) struct Lead {
     /// White space is the model's text, not a separator after a block.
     keep_space: bool,
     /// How a call begins that has no marker; empty where none can begin.
-    starts: Vec<&'static str>,
+    starts: Vec<String>,
 }
 
 /// What the text turned out to be.
@@ -23,7 +23,7 @@ pub(super) enum Verdict {
 }
 
 impl Lead {
-    pub(super) fn new(keep_space: bool, starts: Vec<&'static str>) -> Self {
+    pub(super) fn new(keep_space: bool, starts: Vec<String>) -> Self {
         Self {
             text: String::new(),
             dense: String::new(),
@@ -37,7 +37,11 @@ impl Lead {
         self.dense
             .extend(text.chars().filter(|c| !c.is_whitespace()));
         let dense = self.dense.as_str();
-        if self.starts.iter().any(|start| dense.starts_with(start)) {
+        if self
+            .starts
+            .iter()
+            .any(|start| dense.starts_with(start.as_str()))
+        {
             Verdict::Call
         } else if dense.is_empty() || self.starts.iter().any(|start| start.starts_with(dense)) {
             Verdict::Open

@@ -1,18 +1,14 @@
 //! The state machine all formats share: chunking, markers cut in two, missing closes.
 //!
 //! - Joined pieces do not depend on where the text was cut.
-//! - Text is held back only while it could still become a marker; a tool call is given out whole.
-//! - Nothing is lost: a body that is no call comes back as text, markers included.
+//! - Text is held back only while it could still become a marker or a call.
+//! - Nothing is lost: a block that turns out to be none comes back as text, markers included. Once
+//!   a call has been announced, all that follows up to its end is its arguments.
 //! - White space around reasoning and after a tool call is not output.
 
-use std::sync::Arc;
-
-use macmlx_inference::ToolDefinition;
-
 use super::{
-    CallPart, Piece, Span,
-    blocks::{CallBlock, ReasoningBlock},
-    formats::{Call, Close, Format, Kind, Parsed},
+    Block, CallPart, Piece, Sink, Span, Step, Tools,
+    formats::Format,
     lead::{Lead, Verdict},
 };
 use crate::needles::Scanner;
@@ -21,44 +17,70 @@ use crate::needles::Scanner;
 #[derive(Debug)]
 pub struct OutputParser {
     formats: Vec<&'static dyn Format>,
-    /// Offered to the model.
-    tools: Arc<[ToolDefinition]>,
+    tools: Tools,
     state: State,
     /// `None` once the text since the output or the last block began is known to be text.
     lead: Option<Lead>,
+    /// The closing marker that the last block ended without; text until it comes.
+    unclosed: Option<&'static str>,
+    /// Bytes at the front that the prompt has, not the model's.
+    primed: usize,
     spans: Vec<Span>,
 }
 
 #[derive(Debug)]
 enum State {
-    /// Looks for the opening markers of all formats.
+    /// Looks for markers, which are those of [`OutputParser::markers`].
     Text(Scanner),
-    Reasoning(ReasoningBlock),
-    Call(CallBlock),
+    Block(OpenBlock),
+}
+
+/// What a marker in text means.
+#[derive(Debug, Clone, Copy)]
+enum Meaning {
+    Opens(&'static dyn Format),
+    /// Nothing; it is left out.
+    Nothing,
+}
+
+/// A block that is being read.
+#[derive(Debug)]
+struct OpenBlock {
+    format: &'static dyn Format,
+    reader: Box<dyn Block>,
+    /// The marker that began it, empty when there was none.
+    open: &'static str,
+    /// Taken text that no piece stands for yet.
+    held: String,
+    /// Text not taken yet.
+    rest: String,
+    out: Sink,
+    /// It has given something.
+    is_certain: bool,
+    /// White space that is reasoning only if more of it follows.
+    spaces: String,
+    has_reasoned: bool,
+    has_called: bool,
 }
 
 impl OutputParser {
-    /// `starts_in_reasoning`: the prompt ends inside a reasoning block, of the first such format.
-    /// A call without a marker counts only when it is of one of the `tools`.
-    pub fn new(
-        formats: &[&'static dyn Format],
-        starts_in_reasoning: bool,
-        tools: Arc<[ToolDefinition]>,
-    ) -> Self {
+    /// `opened` is the end of the prompt where that belongs to the output: the opening marker of a
+    /// reasoning block or the beginning of a call. It is not given back as text.
+    pub fn new(formats: &[&'static dyn Format], tools: Tools, opened: &str) -> Self {
         let mut parser = Self {
             formats: formats.to_vec(),
             tools,
             state: State::Text(Scanner::new([])),
             lead: None,
+            unclosed: None,
+            primed: opened.len(),
             spans: Vec::new(),
         };
-        parser.state = match parser.reasoning_format() {
-            Some(format) if starts_in_reasoning => State::Reasoning(ReasoningBlock::new(format)),
-            _ => parser.text_state(),
-        };
+        parser.state = parser.text_state();
         if !formats.is_empty() {
             parser.lead = Some(Lead::new(true, parser.bare_starts()));
         }
+        parser.feed(opened);
         parser
     }
 
@@ -71,23 +93,19 @@ impl OutputParser {
     /// No more text comes: gives out what was held back. A block without its closing marker is
     /// taken for what it holds.
     pub fn finish(&mut self) -> Vec<Span> {
-        if let State::Text(scanner) = &mut self.state {
-            let held = scanner.flush();
-            if let Some(call) = self.take_text(&held) {
-                self.begin_bare_call(&call);
-            }
-        }
-        match std::mem::replace(&mut self.state, State::Text(Scanner::new([]))) {
-            State::Text(_) => {}
-            State::Reasoning(block) => {
-                let text = block.finish();
-                let raw_len = text.len();
-                self.emit(Piece::Reasoning(text), raw_len);
-            }
-            State::Call(mut block) => {
-                block.finish();
-                let parsed = block.format.parse_body(&block.body);
-                self.end_call(&block, parsed, "");
+        loop {
+            match &mut self.state {
+                State::Text(scanner) => {
+                    let held = scanner.flush();
+                    match self.take_text(&held) {
+                        Some(call) => self.begin_bare_call(&call),
+                        None => break,
+                    }
+                }
+                State::Block(_) => {
+                    let rest = self.read_block(true);
+                    self.feed(&rest);
+                }
             }
         }
         if let Some(lead) = self.lead.take() {
@@ -98,123 +116,105 @@ impl OutputParser {
 
     /// Whether what comes next is reasoning, as far as markers have been seen.
     pub fn in_reasoning(&self) -> bool {
-        matches!(self.state, State::Reasoning(_))
-    }
-
-    /// The marker that closes a reasoning block.
-    pub fn reasoning_close(&self) -> Option<&'static str> {
-        match self.reasoning_format()?.close() {
-            Close::Marker(marker) => Some(marker),
-            Close::End => None,
+        match &self.state {
+            State::Block(block) => block.reader.in_reasoning(),
+            State::Text(_) => false,
         }
     }
 
-    fn reasoning_format(&self) -> Option<&'static dyn Format> {
+    /// Text that makes the model stop thinking.
+    pub fn reasoning_close(&self) -> Option<&'static str> {
         self.formats
             .iter()
-            .copied()
-            .find(|format| format.kind() == Kind::Reasoning)
+            .find_map(|format| format.reasoning_close())
     }
 
-    fn openings(&self) -> impl Iterator<Item = (&'static dyn Format, &'static str)> {
+    fn markers(&self) -> impl Iterator<Item = (Meaning, &'static str)> {
         self.formats
             .iter()
-            .flat_map(|format| format.open().iter().map(|marker| (*format, *marker)))
+            .flat_map(|format| {
+                let opens = format.open().iter();
+                let silent = format.silent().iter();
+                opens
+                    .map(|marker| (Meaning::Opens(*format), *marker))
+                    .chain(silent.map(|marker| (Meaning::Nothing, *marker)))
+            })
+            .chain(self.unclosed.map(|marker| (Meaning::Nothing, marker)))
     }
 
-    fn bare_starts(&self) -> Vec<&'static str> {
+    fn bare_starts(&self) -> Vec<String> {
         self.formats
             .iter()
-            .flat_map(|format| format.open_at_start())
-            .copied()
+            .flat_map(|format| format.open_at_start(&self.tools))
             .collect()
     }
 
     fn text_state(&self) -> State {
-        State::Text(Scanner::new(self.openings().map(|(_, marker)| marker)))
+        State::Text(Scanner::new(self.markers().map(|(_, marker)| marker)))
     }
 
-    fn feed(&mut self, mut rest: &str) {
-        while !rest.is_empty() {
-            rest = match &mut self.state {
-                State::Text(_) => self.feed_text(rest),
-                State::Reasoning(_) => self.feed_reasoning(rest),
-                State::Call(_) => self.feed_call(rest),
+    fn feed(&mut self, text: &str) {
+        let mut text = text.to_owned();
+        while !text.is_empty() {
+            text = match &mut self.state {
+                State::Text(_) => self.feed_text(&text),
+                State::Block(block) => {
+                    block.rest.push_str(&text);
+                    self.read_block(false)
+                }
             };
         }
     }
 
-    fn feed_text<'a>(&mut self, text: &'a str) -> &'a str {
+    /// Takes text up to the next marker and gives back what follows it.
+    fn feed_text(&mut self, text: &str) -> String {
         let State::Text(scanner) = &mut self.state else {
-            return text;
+            return text.into();
         };
         let mut free = String::new();
         let found = scanner.scan(text, &mut free);
-        let opening = found
+        let marker = found
             .as_ref()
-            .and_then(|found| self.openings().nth(found.needle));
+            .and_then(|found| self.markers().nth(found.needle));
+        let rest = found.map_or("", |found| found.rest);
         if let Some(mut call) = self.take_text(&free) {
             // What the scanner saw as a marker, or the start of one, is part of the call's body.
-            if let Some((_, marker)) = opening {
+            if let Some((_, marker)) = marker {
                 call.push_str(marker);
             } else if let State::Text(scanner) = &mut self.state {
                 call.push_str(&scanner.flush());
             }
             self.begin_bare_call(&call);
-        } else if let Some((format, marker)) = opening {
+        } else if let Some((meaning, marker)) = marker {
             if let Some(lead) = self.lead.take() {
                 self.emit_lead(&lead.before_block());
             }
-            self.begin_block(format, marker);
-        }
-        found.map_or("", |found| found.rest)
-    }
-
-    fn feed_reasoning<'a>(&mut self, text: &'a str) -> &'a str {
-        let State::Reasoning(block) = &mut self.state else {
-            return text;
-        };
-        let reasoned = block.feed(text);
-        self.emit(Piece::Reasoning(reasoned.text), reasoned.raw_len);
-        if reasoned.is_closed {
-            self.state = self.text_state();
-            self.lead = Some(Lead::new(false, self.bare_starts()));
-        }
-        reasoned.rest
-    }
-
-    fn feed_call<'a>(&mut self, text: &'a str) -> &'a str {
-        let State::Call(block) = &mut self.state else {
-            return text;
-        };
-        let Some((marker, rest)) = block.feed(text) else {
-            return "";
-        };
-        let parsed = block.format.parse_body(&block.body);
-        if parsed == Parsed::InsideString {
-            block.body.push_str(marker.text);
-            return rest;
-        }
-        let next = self.text_state();
-        if let State::Call(block) = std::mem::replace(&mut self.state, next) {
-            if marker.closes {
-                self.end_call(&block, parsed, marker.text);
-            } else {
-                self.end_call(&block, parsed, "");
-                self.begin_block(block.format, marker.text);
+            self.unclosed = None;
+            match meaning {
+                Meaning::Opens(format) => self.begin_block(format, marker),
+                Meaning::Nothing => {
+                    self.emit(Piece::Text(String::new()), marker.len());
+                    self.lead = Some(Lead::new(false, self.bare_starts()));
+                    self.state = self.text_state();
+                }
             }
         }
-        rest
+        rest.into()
     }
 
-    fn begin_block(&mut self, format: &'static dyn Format, marker: &'static str) {
-        self.state = match format.kind() {
-            Kind::Reasoning => {
-                self.emit(Piece::Reasoning(String::new()), marker.len());
-                State::Reasoning(ReasoningBlock::new(format))
-            }
-            Kind::ToolCalls => State::Call(CallBlock::new(format, marker)),
-        };
+    fn begin_block(&mut self, format: &'static dyn Format, open: &'static str) {
+        self.state = State::Block(OpenBlock {
+            format,
+            reader: format.block(open, &self.tools),
+            open,
+            held: open.into(),
+            rest: String::new(),
+            out: Sink::default(),
+            is_certain: false,
+            spaces: String::new(),
+            has_reasoned: false,
+            has_called: false,
+        });
     }
 
     /// Starts a call whose opening marker the model left out, with its first text.
@@ -223,9 +223,9 @@ impl OutputParser {
             .formats
             .iter()
             .copied()
-            .find(|format| !format.open_at_start().is_empty());
+            .find(|format| !format.open_at_start(&self.tools).is_empty());
         if let Some(format) = format {
-            self.state = State::Call(CallBlock::new(format, ""));
+            self.begin_block(format, "");
             self.feed(text);
         }
     }
@@ -253,55 +253,138 @@ impl OutputParser {
         self.emit(Piece::Text(lead.visible().into()), lead.raw().len());
     }
 
-    /// Gives out the calls of a block, or its text when there are none. `close` is the marker that
-    /// ended it.
-    fn end_call(&mut self, block: &CallBlock, parsed: Parsed, close: &str) {
-        match parsed {
-            Parsed::Calls { calls, rest_len }
-                if !block.open.is_empty() || calls.iter().all(|call| self.offers(&call.name)) =>
-            {
-                let raw_len = block.open.len() + block.body.len() + close.len() - rest_len;
-                self.emit_calls(calls, raw_len);
-                let body = block.body.trim_end();
-                let rest = &body[body.len() - rest_len..];
-                self.emit(Piece::Text(rest.into()), rest_len);
-                self.lead = Some(Lead::new(false, Vec::new()));
-            }
-            Parsed::Calls { .. } | Parsed::InsideString | Parsed::Text => {
-                let text = [block.open, block.body.as_str(), close].concat();
-                let raw_len = text.len();
-                self.emit(Piece::Text(text), raw_len);
-                self.lead = None;
+    /// Lets the block take what it can and gives back what does not belong to it.
+    fn read_block(&mut self, is_last: bool) -> String {
+        loop {
+            let State::Block(block) = &mut self.state else {
+                return String::new();
+            };
+            let step = block.reader.read(&block.rest, is_last, &mut block.out);
+            match step {
+                Step::Took(len) => {
+                    block.held.extend(block.rest.drain(..len));
+                    self.emit_block();
+                }
+                Step::Over(len) => {
+                    block.held.extend(block.rest.drain(..len));
+                    block.out.end();
+                    let is_closed = len > 0;
+                    self.emit_block();
+                    return self.end_block(is_closed);
+                }
+                Step::Wait if !is_last => return String::new(),
+                Step::Wait => return self.end_cut_block(),
+                Step::Text => return self.give_back(),
             }
         }
     }
 
-    fn offers(&self, name: &str) -> bool {
-        self.tools.iter().any(|tool| tool.name == name)
+    /// The block is over; the rest does not belong to it.
+    fn end_block(&mut self, is_closed: bool) -> String {
+        let State::Block(block) = std::mem::replace(&mut self.state, State::Text(Scanner::new([])))
+        else {
+            return String::new();
+        };
+        self.emit(Piece::Text(String::new()), block.held.len());
+        self.unclosed = block.format.close().filter(|_| !is_closed);
+        self.state = self.text_state();
+        // After reasoning the output begins anew.
+        let starts = if block.has_called {
+            Vec::new()
+        } else {
+            self.bare_starts()
+        };
+        self.lead = Some(Lead::new(false, starts));
+        block.rest
     }
 
-    /// The first call stands for all the text of the block.
-    fn emit_calls(&mut self, calls: Vec<Call>, mut raw_len: usize) {
-        for Call { name, arguments } in calls {
-            let start = CallPart::Start { name };
-            for part in [start, CallPart::Arguments(arguments), CallPart::End] {
-                self.spans.push(Span {
-                    piece: Piece::ToolCall(part),
-                    raw_len: std::mem::take(&mut raw_len),
-                });
-            }
+    /// The output ends inside the block: what is left belongs to what is open.
+    fn end_cut_block(&mut self) -> String {
+        let State::Block(block) = &mut self.state else {
+            return String::new();
+        };
+        let rest = std::mem::take(&mut block.rest);
+        if block.out.in_call() {
+            block.out.arguments(&rest);
+            block.out.end();
+        } else if block.reader.in_reasoning() {
+            block.out.reasoning(&rest);
+        } else if !(block.is_certain && block.held.trim().is_empty() && rest.trim().is_empty()) {
+            block.rest = rest;
+            return self.give_back();
         }
+        block.held.push_str(&rest);
+        self.emit_block();
+        self.end_block(true)
+    }
+
+    /// No block after all: what it held is text, but for its opening marker to be looked at again.
+    fn give_back(&mut self) -> String {
+        let next = self.text_state();
+        let State::Block(block) = std::mem::replace(&mut self.state, next) else {
+            return String::new();
+        };
+        self.lead = None;
+        let mut open = block.held + &block.rest;
+        let rest = open.split_off(if block.is_certain {
+            0
+        } else {
+            block.open.len()
+        });
+        let raw_len = open.len();
+        self.emit(Piece::Text(open), raw_len);
+        rest
+    }
+
+    /// Emits what the block has given. The last piece stands for all the text since the one before.
+    fn emit_block(&mut self) {
+        let next = State::Text(Scanner::new([]));
+        let State::Block(mut block) = std::mem::replace(&mut self.state, next) else {
+            return;
+        };
+        let pieces = block.out.take();
+        let last = pieces.len();
+        for (index, piece) in pieces.into_iter().enumerate() {
+            let raw_len = if index + 1 == last {
+                std::mem::take(&mut block.held).len()
+            } else {
+                0
+            };
+            let piece = block.note(piece);
+            self.emit(piece, raw_len);
+        }
+        self.state = State::Block(block);
     }
 
     /// Appends a piece, joined to the one before where that is of the same kind.
-    fn emit(&mut self, piece: Piece, raw_len: usize) {
-        if raw_len == 0 {
-            return;
+    fn emit(&mut self, mut piece: Piece, raw_len: usize) {
+        let primed = self.primed.min(raw_len);
+        self.primed -= primed;
+        let raw_len = raw_len - primed;
+        if let (Piece::Text(text), 1..) = (&mut piece, primed) {
+            // What the prompt has is not the model's text.
+            text.drain(..text.len().saturating_sub(raw_len));
         }
+        let more = match &piece {
+            Piece::Text(text) | Piece::Reasoning(text) if text.is_empty() && raw_len == 0 => return,
+            Piece::Text(text)
+            | Piece::Reasoning(text)
+            | Piece::ToolCall(CallPart::Arguments(text)) => text.as_str(),
+            Piece::ToolCall(CallPart::Start { .. } | CallPart::End) => "",
+        };
         if let Some(last) = self.spans.last_mut() {
             match (&mut last.piece, &piece) {
-                (Piece::Text(text), Piece::Text(more))
-                | (Piece::Reasoning(text), Piece::Reasoning(more)) => {
+                // Text is traced to its tokens from its end, so no marker may hide behind it.
+                (Piece::Text(text), Piece::Text(_)) if text.is_empty() || raw_len == more.len() => {
+                    text.push_str(more);
+                    last.raw_len += raw_len;
+                    return;
+                }
+                (Piece::Reasoning(text), Piece::Reasoning(_))
+                | (
+                    Piece::ToolCall(CallPart::Arguments(text)),
+                    Piece::ToolCall(CallPart::Arguments(_)),
+                ) => {
                     text.push_str(more);
                     last.raw_len += raw_len;
                     return;
@@ -310,5 +393,32 @@ impl OutputParser {
             }
         }
         self.spans.push(Span { piece, raw_len });
+    }
+}
+
+impl OpenBlock {
+    /// Remembers what has been given; reasoning loses the white space at its ends.
+    fn note(&mut self, piece: Piece) -> Piece {
+        self.is_certain = true;
+        let text = match piece {
+            Piece::Reasoning(text) => text,
+            piece => {
+                self.has_called |= matches!(piece, Piece::ToolCall(_));
+                return piece;
+            }
+        };
+        let text = if self.has_reasoned {
+            text.as_str()
+        } else {
+            text.trim_start()
+        };
+        let body = text.trim_end();
+        let mut out = String::new();
+        if !body.is_empty() {
+            self.has_reasoned = true;
+            out = std::mem::take(&mut self.spaces) + body;
+        }
+        self.spaces.push_str(&text[body.len()..]);
+        Piece::Reasoning(out)
     }
 }

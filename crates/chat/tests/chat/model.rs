@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use macmlx_chat::{ChatModel, Tokenizer};
+use macmlx_chat::{ChatModel, Format, Tokenizer};
 use macmlx_inference::{
     ChatPrompt, InferenceError, Message, Prompt, ReasoningOptions, Role, StopConditions,
     ToolChoice, ToolDefinition,
@@ -217,7 +217,8 @@ fn tools_are_never_dropped() {
     let foreign = "{% for m in messages %}{{ m.content }}{% endfor %}{{ tools }}";
     let param = |template, choice| unsupported(&model(Some(template)), &with_tools(choice), None);
     assert_eq!(param(plain, ToolChoice::Auto).as_deref(), Some("tools"));
-    assert_eq!(param(foreign, ToolChoice::Auto).as_deref(), Some("tools"));
+    // Calls in no known notation are looked for as plain JSON.
+    assert_eq!(param(foreign, ToolChoice::Auto), None);
     assert_eq!(param(HERMES, ToolChoice::Auto), None);
     assert_eq!(
         param(HERMES, ToolChoice::Required).as_deref(),
@@ -281,4 +282,36 @@ fn the_prompt_tells_whether_output_starts_in_reasoning() {
     assert!(continued("<think>half a thou").starts_in_reasoning);
     assert!(!continued("<think>whole</think>answ").starts_in_reasoning);
     assert_eq!(continued("answ ").text, "go|answ ");
+}
+
+#[test]
+fn formats_can_be_chosen_in_the_model_folder() {
+    let load = |file: serde_json::Value| {
+        let folder = tokenizers::byte_level();
+        fs::write(folder.path().join("chat_template.jinja"), HERMES).unwrap();
+        tokenizers::write(folder.path(), "macmlx.json", &file);
+        ChatModel::load(folder.path(), "org/model")
+    };
+    let names = |model: &ChatModel| {
+        let name = |format: Option<&'static dyn Format>| format.map(Format::name);
+        (name(model.reasoning_format()), name(model.tool_format()))
+    };
+    assert_eq!(names(&load(json!({})).unwrap()), (None, Some("hermes")));
+    let chosen = json!({"tool_format": "qwen3_coder", "reasoning_format": "think"});
+    assert_eq!(
+        names(&load(chosen).unwrap()),
+        (Some("think"), Some("qwen3_coder"))
+    );
+    let none = load(json!({"tool_format": "none"})).unwrap();
+    assert_eq!(names(&none), (None, None));
+    assert!(!none.traits().calls_tools);
+    let tools = with_tools(ToolChoice::Auto);
+    assert_eq!(unsupported(&none, &tools, None).as_deref(), Some("tools"));
+    for unknown in [json!({"tool_format": "think"}), json!({"tool_format": 3})] {
+        let error = load(unknown).unwrap_err().to_string();
+        assert!(
+            error.contains("tool_format") && error.contains("hermes"),
+            "{error}"
+        );
+    }
 }

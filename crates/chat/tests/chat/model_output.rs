@@ -115,7 +115,7 @@ fn every_token_is_reported_once_with_the_piece_its_text_ends_in() {
                 assert!(spelled.contains(text.trim()), "{text:?} in {spelled:?}");
             }
             Piece::ToolCall(CallPart::Start { .. }) => {
-                assert!(spelled.ends_with("</tool_call>"), "{spelled}");
+                assert!(spelled.contains(r#""name": "f""#), "{spelled}");
             }
             Piece::ToolCall(_) | Piece::Text(_) | Piece::Reasoning(_) => {}
         }
@@ -252,12 +252,11 @@ fn with_a_single_call_the_output_is_over_after_it() {
     assert_eq!(pieces.iter().filter(starts).count(), 1);
     assert_eq!(text(&pieces), "Hm.");
     assert_eq!(finish.reason, FinishReason::ToolCalls);
-    let tokens = model
-        .tokenizer()
-        .encode(&format!("Hm.{call}"), false)
-        .unwrap();
+    // It is over with the brace, before the marker.
+    let call = call.strip_suffix("</tool_call>").unwrap();
+    let tokens = model.tokenizer().encode(&format!("Hm.{call}"), false);
     let reported: usize = pieces.iter().map(|piece| piece.tokens).sum();
-    assert_eq!(reported, tokens.len());
+    assert_eq!(reported, tokens.unwrap().len());
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Output cases (`tests/output/*.json`), each whole, character by character and at every two-way
 //! split.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{fs, path::Path};
 
-use macmlx_chat::{CallPart, FORMATS, Format, OutputParser, Piece, Span};
+use macmlx_chat::{CallPart, FORMATS, Format, Kind, OutputParser, Piece, Span, Tools};
 use macmlx_inference::ToolDefinition;
 use serde_json::{Value, json};
 
@@ -13,21 +13,37 @@ fn formats(names: &Value) -> Vec<&'static dyn Format> {
         .unwrap()
         .iter()
         .map(|name| {
-            let found = FORMATS.iter().find(|format| format.name() == name);
+            // A name may be that of reasoning and of calls; `:calls` asks for these.
+            let name = name.as_str().unwrap();
+            let (name, calls) = match name.strip_suffix(":calls") {
+                Some(name) => (name, true),
+                None => (name, false),
+            };
+            let mut alike = FORMATS.iter().filter(|format| format.name() == name);
+            let found = alike.find(|format| !calls || format.kind() != Kind::Reasoning);
             *found.unwrap_or_else(|| panic!("no format {name}"))
         })
         .collect()
 }
 
 /// What is offered in all cases.
-fn tools() -> Arc<[ToolDefinition]> {
-    let tool = |name: &str| ToolDefinition {
+fn tools() -> Tools {
+    let tool = |name: &str, parameters| ToolDefinition {
         name: name.into(),
         description: None,
-        parameters: json!({}),
+        parameters,
         strict: false,
     };
-    ["f", "g", "w"].map(tool).into()
+    let typed = json!({"type": "object", "properties": {
+        "s": {"type": "string"}, "i": {"type": "integer"}, "b": {"type": "boolean"},
+        "o": {"type": "object"}, "l": {"type": "array"},
+    }});
+    Tools::new([
+        tool("f", json!({})),
+        tool("g", json!({})),
+        tool("w", json!({})),
+        tool("t", typed),
+    ])
 }
 
 /// Neighbours of a kind joined, empty pieces left out.
@@ -65,8 +81,8 @@ fn joined(spans: &[Span]) -> Value {
 fn parse(case: &Value, pieces: &[&str]) -> Value {
     let mut parser = OutputParser::new(
         &formats(&case["formats"]),
-        case["starts_in_reasoning"] == true,
         tools(),
+        case["opened"].as_str().unwrap_or_default(),
     );
     let mut spans: Vec<Span> = pieces.iter().flat_map(|piece| parser.push(piece)).collect();
     spans.extend(parser.finish());
@@ -85,44 +101,51 @@ fn cases() -> Vec<Value> {
     cases
 }
 
+/// All ways a text is fed: whole, by character, and cut in two at each place.
+fn splits(text: &str) -> impl Iterator<Item = Vec<&str>> {
+    let by_character = text
+        .char_indices()
+        .map(|(at, c)| &text[at..at + c.len_utf8()])
+        .collect();
+    let in_two = text
+        .char_indices()
+        .map(|(at, _)| vec![&text[..at], &text[at..]]);
+    [vec![text], by_character].into_iter().chain(in_two)
+}
+
 #[test]
 fn cases_give_the_same_at_every_split() {
+    let mut wrong = Vec::new();
     for case in cases() {
         let text = case["text"].as_str().unwrap();
         let expected = &case["pieces"];
-        let name = &case["name"];
-        assert_eq!(&parse(&case, &[text]), expected, "{name}");
-        let chars: Vec<String> = text.chars().map(String::from).collect();
-        let singles: Vec<&str> = chars.iter().map(String::as_str).collect();
-        assert_eq!(&parse(&case, &singles), expected, "{name}, by character");
-        for (at, _) in text.char_indices() {
-            let (head, tail) = text.split_at(at);
-            assert_eq!(
-                &parse(&case, &[head, tail]),
-                expected,
-                "{name}, split at {at}"
-            );
+        let found = splits(text)
+            .map(|pieces| (parse(&case, &pieces), pieces))
+            .find(|(found, _)| found != expected);
+        if let Some((found, pieces)) = found {
+            let name = &case["name"];
+            wrong.push(format!("{name}\n  {pieces:?}\n  {found}\n  {expected}"));
         }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
 fn every_format_has_cases() {
     let cases = cases();
     for format in FORMATS {
-        let used = cases.iter().any(|case| {
-            case["formats"]
-                .as_array()
-                .unwrap()
-                .contains(&format.name().into())
-        });
-        assert!(used, "{}", format.name());
+        let is_used = |case: &Value| {
+            let used = formats(&case["formats"]);
+            used.iter()
+                .any(|used| used.name() == format.name() && used.kind() == format.kind())
+        };
+        assert!(cases.iter().any(is_used), "{format:?}");
     }
 }
 
 #[test]
 fn only_what_could_become_a_marker_is_held_back() {
-    let mut parser = OutputParser::new(&formats(&json!(["think", "hermes"])), false, tools());
+    let mut parser = OutputParser::new(&formats(&json!(["think", "hermes"])), tools(), "");
     let mut push = |text: &str| joined(&parser.push(text));
     assert_eq!(push("Use a < b"), json!([{"text": "Use a < b"}]));
     assert_eq!(push("and <to"), json!([{"text": "and "}]));
@@ -174,7 +197,7 @@ fn any_text_gives_the_same_at_every_split_and_all_of_it_is_accounted_for() {
         let case = json!({
             "name": text,
             "formats": sets[round % sets.len()],
-            "starts_in_reasoning": next(3) == 0,
+            "opened": if next(3) == 0 { "<think>" } else { "" },
         });
         let whole = parse(&case, &[&text]);
         for (at, _) in text.char_indices() {

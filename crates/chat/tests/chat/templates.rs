@@ -214,7 +214,7 @@ fn formats_are_recognised_by_the_template() {
     assert_eq!(formats("qwen3.jinja"), (Some("think"), Some("hermes")));
     assert_eq!(formats("mistral_style.jinja"), (None, Some("mistral")));
     assert_eq!(formats("llama3_style.jinja"), (None, Some("llama3_json")));
-    assert_eq!(formats("deepseek_style.jinja"), (Some("think"), None));
+    assert_eq!(formats("deepseek_style.jinja"), (Some("think"), Some("deepseek_v3")));
     assert_eq!(formats("gemma_style.jinja"), (None, None));
     assert_eq!(formats("smollm2.jinja"), (None, None));
 }

@@ -1,41 +1,12 @@
-//! `<tool_call>{"name": …, "arguments": {…}}</tool_call>`: Hermes, Qwen2.5, Qwen3 and whoever
-//! follows them.
+//! `<tool_call>{"name": …, "arguments": {…}}</tool_call>`: Hermes, Qwen2.5, Qwen3, Granite 4 and
+//! whoever follows them.
 
-use super::{Close, Format, Kind, Parsed, bare_json};
+use crate::output::readers::json_calls::{JsonFormat, STARTS};
 
-#[derive(Debug)]
-pub(super) struct Hermes;
-
-impl Format for Hermes {
-    fn name(&self) -> &'static str {
-        "hermes"
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::ToolCalls
-    }
-
-    fn detect(&self, template: &str) -> bool {
-        // The same marker holds XML in the templates of Qwen3-Coder and GLM.
-        template.contains("<tool_call>")
-            && !template.contains("<function=")
-            && !template.contains("<arg_key>")
-    }
-
-    fn open(&self) -> &'static [&'static str] {
-        &["<tool_call>"]
-    }
-
-    fn open_at_start(&self) -> &'static [&'static str] {
-        // Qwen2.5-Coder often leaves the markers out.
-        bare_json::STARTS
-    }
-
-    fn close(&self) -> Close {
-        Close::Marker("</tool_call>")
-    }
-
-    fn parse_body(&self, body: &str) -> Parsed {
-        bare_json::parse(body)
-    }
-}
+pub(super) static HERMES: JsonFormat = JsonFormat {
+    open: &["<tool_call>"],
+    // Qwen2.5-Coder often leaves the markers out.
+    starts: STARTS,
+    close: Some("</tool_call>"),
+    ..JsonFormat::new("hermes", |template| template.contains("<tool_call>"))
+};

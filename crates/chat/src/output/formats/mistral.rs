@@ -1,65 +1,66 @@
 //! `[TOOL_CALLS]`, followed by a JSON list of calls (Mistral 7B v0.3, Nemo) or by
-//! `name[ARGS]{…}` once for each call (Small 3.2, Devstral, Magistral).
+//! `name[ARGS]{…}` once for each call, with `[CALL_ID]` and an id or not (Small 3.2, Devstral,
+//! Magistral).
 
-use serde_json::value::RawValue;
-
-use super::{Call, Close, Format, Kind, Parsed, bare_json};
+use super::{Format, Kind};
+use crate::output::{
+    Block, Tools,
+    readers::{Either, json_calls::JsonCalls, named_json::NamedJson},
+};
 
 const ARGS: &str = "[ARGS]";
 const CALL_ID: &str = "[CALL_ID]";
+
+static NAMED: NamedJson = NamedJson {
+    name: "mistral",
+    detect: |template| template.contains("[TOOL_CALLS]"),
+    open: &["[TOOL_CALLS]"],
+    call_open: None,
+    tool: |head| {
+        let end = head.find(ARGS).unwrap_or(head.len());
+        head[..end].split(CALL_ID).next().map(str::trim)
+    },
+    // The marker is text that anyone may write.
+    must_be_offered: true,
+    call_close: None,
+    close: None,
+    inner: &[ARGS, CALL_ID],
+    begin: |name| match name {
+        Some(name) => format!("[TOOL_CALLS]{name}{ARGS}"),
+        None => "[TOOL_CALLS]".into(),
+    },
+};
 
 #[derive(Debug)]
 pub(super) struct Mistral;
 
 impl Format for Mistral {
     fn name(&self) -> &'static str {
-        "mistral"
+        NAMED.name()
     }
 
     fn kind(&self) -> Kind {
-        Kind::ToolCalls
+        NAMED.kind()
     }
 
     fn detect(&self, template: &str) -> bool {
-        template.contains("[TOOL_CALLS]")
+        NAMED.detect(template)
     }
 
     fn open(&self) -> &'static [&'static str] {
-        &["[TOOL_CALLS]"]
+        NAMED.open()
     }
 
-    fn close(&self) -> Close {
-        Close::End
+    fn inner_markers(&self) -> Vec<&'static str> {
+        NAMED.inner_markers()
     }
 
-    fn inner_markers(&self) -> &'static [&'static str] {
-        &[ARGS, CALL_ID]
+    fn block(&self, open: &'static str, tools: &Tools) -> Box<dyn Block> {
+        let json = JsonCalls::new(None, self.open(), None);
+        Box::new(Either::new(json, NAMED.reader(open, tools)))
     }
 
-    fn parse_body(&self, body: &str) -> Parsed {
-        if body.trim_start().starts_with(['[', '{']) {
-            return bare_json::parse(body);
-        }
-        let Some(brace) = body.find('{') else {
-            return Parsed::Text;
-        };
-        let (head, json) = body.trim_end().split_at(brace);
-        let head = head.strip_suffix(ARGS).unwrap_or(head);
-        let name = head.split(CALL_ID).next().unwrap_or_default().trim();
-        if name.is_empty() || name.contains(char::is_whitespace) {
-            return Parsed::Text;
-        }
-        let mut values = serde_json::Deserializer::from_str(json).into_iter::<&RawValue>();
-        match values.next() {
-            Some(Ok(arguments)) => Parsed::Calls {
-                calls: vec![Call {
-                    name: name.into(),
-                    arguments: arguments.get().into(),
-                }],
-                rest_len: json.len() - values.byte_offset(),
-            },
-            _ if bare_json::ends_inside_string(json) => Parsed::InsideString,
-            _ => Parsed::Text,
-        }
+    fn begin_call(&self, name: Option<&str>) -> Option<String> {
+        NAMED.begin_call(name)
     }
 }

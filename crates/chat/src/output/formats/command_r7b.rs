@@ -1,0 +1,15 @@
+//! `<|START_ACTION|>[{"tool_call_id": …, "tool_name": …, "parameters": {…}}]<|END_ACTION|>`:
+//! Command R7B and Command A.
+
+use crate::output::readers::json_calls::JsonFormat;
+
+pub(super) static COMMAND_R7B: JsonFormat = JsonFormat {
+    open: &["<|START_ACTION|>"],
+    close: Some("<|END_ACTION|>"),
+    is_list: true,
+    name_key: "tool_name",
+    arguments_key: "parameters",
+    ..JsonFormat::new("command_r7b", |template| {
+        template.contains("<|START_ACTION|>")
+    })
+};

@@ -1,0 +1,27 @@
+//! DSML, `DeepSeek`'s tags, whose parameters say themselves whether they are text: V3.2.
+
+use crate::output::readers::tagged::{Tagged, Tags};
+
+pub(super) static DEEPSEEK_V32: Tagged = Tagged {
+    name: "deepseek_v32",
+    detect: |template| template.contains("｜DSML｜"),
+    open: &["<｜DSML｜function_calls>"],
+    close: "</｜DSML｜function_calls>",
+    tags: DSML,
+    begin: |name| match name {
+        Some(name) => {
+            format!("\n\n<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"{name}\">\n")
+        }
+        None => "\n\n<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"".into(),
+    },
+};
+
+const DSML: Tags = Tags {
+    call: Some("<｜DSML｜invoke name="),
+    call_close: "</｜DSML｜invoke>",
+    key: "<｜DSML｜parameter name=",
+    key_close: ">",
+    value: "",
+    value_close: "</｜DSML｜parameter>",
+    has_lines: false,
+};

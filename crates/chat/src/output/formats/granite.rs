@@ -1,0 +1,12 @@
+//! `<|tool_call|>[{"name": …, "arguments": {…}}]` to the end of the output: Granite 3.
+
+use crate::output::readers::json_calls::JsonFormat;
+
+pub(super) static GRANITE: JsonFormat = JsonFormat {
+    open: &["<|tool_call|>", "<tool_call>"],
+    is_list: true,
+    ..JsonFormat::new("granite", |template| {
+        template.contains("<|start_of_role|>")
+            && (template.contains("<|tool_call|>") || !template.contains("<tool_call>"))
+    })
+};

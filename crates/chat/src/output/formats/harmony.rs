@@ -1,0 +1,150 @@
+//! Harmony, the messages of gpt-oss: `<|channel|>analysis<|message|>…<|end|>` is reasoning,
+//! `commentary` and `final` are text, and a message `to=functions.f` is a call.
+
+use super::{Format, Kind};
+use crate::output::{
+    Block, Sink, Step, Tools,
+    scan::{certain, first_of},
+};
+
+const START: &str = "<|start|>";
+const CHANNEL: &str = "<|channel|>";
+const MESSAGE: &str = "<|message|>";
+const CONSTRAIN: &str = "<|constrain|>";
+/// What ends a message; the beginning of the next one does too.
+const ENDS: [&str; 5] = ["<|end|>", "<|return|>", "<|call|>", START, CHANNEL];
+const HEAD_LIMIT: usize = 256;
+
+#[derive(Debug)]
+pub(super) struct Harmony;
+
+impl Format for Harmony {
+    fn name(&self) -> &'static str {
+        "harmony"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Messages
+    }
+
+    fn detect(&self, template: &str) -> bool {
+        template.contains(CHANNEL) && template.contains(MESSAGE)
+    }
+
+    fn open(&self) -> &'static [&'static str] {
+        &[START, CHANNEL]
+    }
+
+    fn inner_markers(&self) -> Vec<&'static str> {
+        vec![MESSAGE, CONSTRAIN, "<|end|>", "<|return|>", "<|call|>"]
+    }
+
+    fn block(&self, open: &'static str, tools: &Tools) -> Box<dyn Block> {
+        Box::new(Message {
+            head: if open == CHANNEL { CHANNEL } else { "" }.into(),
+            content: None,
+            has_tools: !tools.is_empty(),
+        })
+    }
+
+    fn opened_by(&self, prompt: &str) -> Option<&'static str> {
+        const ROLE: &str = "<|start|>assistant";
+        prompt.ends_with(ROLE).then_some(ROLE)
+    }
+
+    fn reasoning_close(&self) -> Option<&'static str> {
+        Some("<|end|><|start|>assistant<|channel|>final<|message|>")
+    }
+
+    fn begin_call(&self, name: Option<&str>) -> Option<String> {
+        Some(match name {
+            Some(name) => {
+                format!("{CHANNEL}commentary to=functions.{name} {CONSTRAIN}json{MESSAGE}")
+            }
+            None => format!("{CHANNEL}commentary to=functions."),
+        })
+    }
+}
+
+#[derive(Debug)]
+struct Message {
+    /// What the opening marker was of the head.
+    head: String,
+    content: Option<Content>,
+    has_tools: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Content {
+    Text,
+    Reasoning,
+    Call,
+}
+
+impl Message {
+    fn head(&mut self, text: &str, is_last: bool, out: &mut Sink) -> Step {
+        let is_head = |c: char| c.is_alphanumeric() || " _-.:=/<|>".contains(c);
+        let found = text.find(MESSAGE);
+        let head = &text[..found.unwrap_or(text.len())];
+        let is_broken = head.len() > HEAD_LIMIT
+            || head.contains(|c| !is_head(c))
+            || head.contains(START)
+            || head.contains("<|end|>");
+        match found {
+            _ if is_broken => return Step::Text,
+            None if is_last => return Step::Text,
+            None => return Step::Wait,
+            Some(_) => {}
+        }
+        let head = self.head.clone() + head;
+        let recipient = head
+            .split_once("to=")
+            .and_then(|(_, after)| after.split([' ', '<']).next())
+            .filter(|recipient| !recipient.is_empty());
+        let channel = head.split_once(CHANNEL).map_or("", |(_, after)| after);
+        self.content = match recipient {
+            Some(_) if !self.has_tools => return Step::Text,
+            Some(recipient) => {
+                out.start(recipient.strip_prefix("functions.").unwrap_or(recipient));
+                Some(Content::Call)
+            }
+            None if channel.trim_start().starts_with("analysis") => Some(Content::Reasoning),
+            None => Some(Content::Text),
+        };
+        Step::Took(found.unwrap_or(0) + MESSAGE.len())
+    }
+}
+
+impl Block for Message {
+    fn read(&mut self, text: &str, is_last: bool, out: &mut Sink) -> Step {
+        let Some(content) = self.content else {
+            return self.head(text, is_last, out);
+        };
+        let found = first_of(text, &ENDS);
+        let len = found.map_or_else(|| certain(text, &ENDS), |(at, _)| at);
+        if len > 0 {
+            let body = &text[..len];
+            match content {
+                Content::Text => out.text(body),
+                Content::Reasoning => out.reasoning(body),
+                Content::Call => out.arguments(body),
+            }
+            return Step::Took(len);
+        }
+        match found {
+            None => Step::Wait,
+            Some((_, START | CHANNEL)) => {
+                out.end();
+                Step::Over(0)
+            }
+            Some((_, end)) => {
+                out.end();
+                Step::Over(end.len())
+            }
+        }
+    }
+
+    fn in_reasoning(&self) -> bool {
+        self.content == Some(Content::Reasoning)
+    }
+}

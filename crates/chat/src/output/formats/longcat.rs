@@ -1,0 +1,23 @@
+//! `<longcat_tool_call>f<longcat_arg_key>p</longcat_arg_key><longcat_arg_value>…`: `LongCat` Flash.
+
+use crate::output::readers::tagged::{Tagged, Tags};
+
+pub(super) static LONGCAT: Tagged = Tagged {
+    name: "longcat",
+    detect: |template| template.contains("<longcat_tool_call>"),
+    open: &["<longcat_tool_call>"],
+    close: "</longcat_tool_call>",
+    tags: Tags {
+        call: None,
+        call_close: "</longcat_tool_call>",
+        key: "<longcat_arg_key>",
+        key_close: "</longcat_arg_key>",
+        value: "<longcat_arg_value>",
+        value_close: "</longcat_arg_value>",
+        has_lines: false,
+    },
+    begin: |name| match name {
+        Some(name) => format!("<longcat_tool_call>{name}\n"),
+        None => "<longcat_tool_call>".into(),
+    },
+};

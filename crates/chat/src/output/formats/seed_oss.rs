@@ -1,0 +1,16 @@
+//! `<seed:tool_call><function=f><parameter=p>…</parameter></function></seed:tool_call>`: Seed-OSS.
+
+use super::qwen3_coder::FUNCTION_TAGS;
+use crate::output::readers::tagged::Tagged;
+
+pub(super) static SEED_OSS: Tagged = Tagged {
+    name: "seed_oss",
+    detect: |template| template.contains("seed:tool_call"),
+    open: &["<seed:tool_call>"],
+    close: "</seed:tool_call>",
+    tags: FUNCTION_TAGS,
+    begin: |name| match name {
+        Some(name) => format!("<seed:tool_call>\n<function={name}>\n"),
+        None => "<seed:tool_call>\n<function=".into(),
+    },
+};

@@ -1,0 +1,97 @@
+//! Reasoning between two markers.
+
+use crate::output::{
+    Block, Sink, Step, Tools,
+    formats::{Format, Kind},
+    scan::{certain, first_of},
+};
+
+/// A format of nothing but markers.
+#[derive(Debug)]
+pub(in crate::output) struct MarkedReasoning {
+    pub(in crate::output) name: &'static str,
+    /// Texts one of which is in the chat templates of models that write this.
+    pub(in crate::output) signs: &'static [&'static str],
+    pub(in crate::output) open: &'static [&'static str],
+    pub(in crate::output) close: &'static str,
+    /// What makes a model end its reasoning, as it would itself.
+    pub(in crate::output) close_early: &'static str,
+    /// Markers around the answer.
+    pub(in crate::output) silent: &'static [&'static str],
+}
+
+impl Format for MarkedReasoning {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Reasoning
+    }
+
+    fn detect(&self, template: &str) -> bool {
+        self.signs.iter().any(|sign| template.contains(sign))
+    }
+
+    fn open(&self) -> &'static [&'static str] {
+        self.open
+    }
+
+    fn close(&self) -> Option<&'static str> {
+        Some(self.close)
+    }
+
+    fn silent(&self) -> &'static [&'static str] {
+        self.silent
+    }
+
+    fn reasoning_close(&self) -> Option<&'static str> {
+        Some(self.close_early)
+    }
+
+    fn block(&self, _open: &'static str, _tools: &Tools) -> Box<dyn Block> {
+        let mut markers = vec![self.close];
+        markers.extend(self.open);
+        Box::new(Reasoning {
+            close: self.close,
+            markers,
+            has_begun: false,
+        })
+    }
+}
+
+#[derive(Debug)]
+struct Reasoning {
+    close: &'static str,
+    /// The closing one and the opening ones.
+    markers: Vec<&'static str>,
+    /// There was more than white space.
+    has_begun: bool,
+}
+
+impl Block for Reasoning {
+    fn read(&mut self, text: &str, _is_last: bool, out: &mut Sink) -> Step {
+        let found = first_of(text, &self.markers);
+        let len = found.map_or_else(|| certain(text, &self.markers), |(at, _)| at);
+        if len > 0 {
+            self.has_begun |= !text[..len].trim().is_empty();
+            out.reasoning(&text[..len]);
+            return Step::Took(len);
+        }
+        let Some((_, marker)) = found else {
+            return Step::Wait;
+        };
+        if marker == self.close {
+            return Step::Over(marker.len());
+        }
+        // An opening marker is the prompt's once more, or later on a word of the model's.
+        if self.has_begun {
+            out.reasoning(marker);
+        }
+        Step::Took(marker.len())
+    }
+
+    fn in_reasoning(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,467 @@
+//! Calls in tags, each parameter in its own, its value as bare text.
+//!
+//! Parameters become members of a JSON object one by one, by the types of the tool's schema; text
+//! comes as it is written.
+
+use crate::output::{
+    Block, Sink, Step, Tools,
+    argument::{ArgumentsWriter, escaped, is_text, quoted, typed},
+    formats::{Format, Kind},
+    readers::{Either, json_calls::JsonCalls},
+    scan::{certain, first_of, space, starts_with_any},
+    value_end::{End, Quotes, ValueEnd},
+};
+
+/// Names and attributes are never longer than this.
+const HEAD_LIMIT: usize = 256;
+
+/// A format of tags.
+#[derive(Debug)]
+pub(in crate::output) struct Tagged {
+    pub(in crate::output) name: &'static str,
+    pub(in crate::output) detect: fn(&str) -> bool,
+    /// Begins a block. One that is also `call` needs the tool to be offered.
+    pub(in crate::output) open: &'static [&'static str],
+    pub(in crate::output) close: &'static str,
+    pub(in crate::output) tags: Tags,
+    /// What begins a call of a tool, or of any.
+    pub(in crate::output) begin: fn(Option<&str>) -> String,
+}
+
+/// How calls and parameters are written.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::output) struct Tags {
+    /// Stands before a call's name, which ends with `>`. `None`: the name comes first in the block
+    /// and ends with its line or the first key.
+    pub(in crate::output) call: Option<&'static str>,
+    pub(in crate::output) call_close: &'static str,
+    /// Stands before a parameter's name.
+    pub(in crate::output) key: &'static str,
+    pub(in crate::output) key_close: &'static str,
+    /// Between name and value, white space aside; empty: nothing.
+    pub(in crate::output) value: &'static str,
+    pub(in crate::output) value_close: &'static str,
+    /// Values stand on lines of their own: one line break at each end is not theirs.
+    pub(in crate::output) has_lines: bool,
+}
+
+impl Tags {
+    /// What ends a value; the next parameter does where its own mark is missing.
+    fn value_ends(&self) -> [&'static str; 3] {
+        [self.value_close, self.call_close, self.key]
+    }
+}
+
+impl Format for Tagged {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::ToolCalls
+    }
+
+    fn detect(&self, template: &str) -> bool {
+        (self.detect)(template)
+    }
+
+    fn open(&self) -> &'static [&'static str] {
+        self.open
+    }
+
+    fn close(&self) -> Option<&'static str> {
+        Some(self.close)
+    }
+
+    fn inner_markers(&self) -> Vec<&'static str> {
+        let tags = &self.tags;
+        let inner = [
+            tags.call_close,
+            tags.key,
+            tags.key_close,
+            tags.value,
+            tags.value_close,
+        ];
+        let inner = inner.into_iter().chain(tags.call);
+        // A bare bracket is no marker.
+        inner.filter(|marker| marker.len() > 1).collect()
+    }
+
+    fn block(&self, open: &'static str, tools: &Tools) -> Box<dyn Block> {
+        let reader = self.reader(open, tools);
+        if self.tags.call == Some(open) {
+            return Box::new(reader);
+        }
+        // Models taught several formats fall back to JSON.
+        let json = JsonCalls::new(Some(self.close), self.open, None);
+        Box::new(Either::new(json, reader))
+    }
+
+    fn begin_call(&self, name: Option<&str>) -> Option<String> {
+        Some((self.begin)(name))
+    }
+}
+
+impl Tagged {
+    fn reader(&self, open: &str, tools: &Tools) -> TaggedCalls {
+        let has_wrapper = self.tags.call != Some(open);
+        TaggedCalls {
+            tags: self.tags,
+            close: self.close,
+            must_be_offered: !has_wrapper,
+            tools: tools.clone(),
+            state: if has_wrapper && self.tags.call.is_some() {
+                State::Open
+            } else {
+                State::Name
+            },
+            tool: String::new(),
+            arguments: ArgumentsWriter::default(),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct TaggedCalls {
+    tags: Tags,
+    close: &'static str,
+    must_be_offered: bool,
+    tools: Tools,
+    state: State,
+    tool: String,
+    arguments: ArgumentsWriter,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Before the first call.
+    Open,
+    Name,
+    /// Between parameters.
+    Parameters,
+    Key,
+    Value(Value),
+    /// The arguments are JSON after all.
+    Json(ValueEnd),
+    Between,
+}
+
+/// A parameter whose value is being read.
+#[derive(Debug)]
+struct Value {
+    key: String,
+    /// Text, given as it comes.
+    is_text: bool,
+    /// Its first line break has been dealt with.
+    has_begun: bool,
+    /// How far it has been looked through.
+    seen: usize,
+}
+
+impl TaggedCalls {
+    /// Expects the tag of a call, or behind one also the end of the block.
+    fn call(&mut self, text: &str, is_last: bool) -> Step {
+        let space = space(text);
+        let is_first = matches!(self.state, State::Open);
+        let mut markers: Vec<&str> = self.tags.call.into_iter().collect();
+        if !is_first {
+            markers.extend([self.close, self.tags.call_close]);
+        }
+        match starts_with_any(&text[space..], &markers, is_last) {
+            Err(()) => Step::Wait,
+            Ok(Some(marker)) if Some(marker) == self.tags.call => {
+                self.state = State::Name;
+                Step::Took(space + marker.len())
+            }
+            Ok(Some(marker)) if marker == self.close => Step::Over(space + marker.len()),
+            Ok(Some(marker)) => Step::Took(space + marker.len()),
+            Ok(None) if is_first => Step::Text,
+            Ok(None) => Step::Over(0),
+        }
+    }
+
+    fn name(&mut self, text: &str, is_last: bool, out: &mut Sink) -> Step {
+        let found = if self.tags.call.is_some() {
+            text.find('>').map(|at| (first_word(&text[..at]), at + 1))
+        } else {
+            match self.leading_name(text, is_last) {
+                Ok(found) => found,
+                Err(step) => return step,
+            }
+        };
+        match found {
+            None if text.len() > HEAD_LIMIT || is_last => Step::Text,
+            None => Step::Wait,
+            Some((name, len)) => {
+                let is_name = len <= HEAD_LIMIT
+                    && !name.is_empty()
+                    && !name.contains(|c: char| c.is_whitespace() || "<>{}[]\"".contains(c));
+                if !is_name || self.must_be_offered && !self.tools.offers(name) {
+                    return Step::Text;
+                }
+                out.start(name);
+                self.tool = name.into();
+                self.state = State::Parameters;
+                Step::Took(len)
+            }
+        }
+    }
+
+    /// A name without a tag, before a key or the end, and its length with the space around it.
+    fn leading_name<'a>(
+        &self,
+        text: &'a str,
+        is_last: bool,
+    ) -> Result<Option<(&'a str, usize)>, Step> {
+        let start = space(text);
+        let word = &text[start..];
+        let Some(len) = word.find(|c: char| c.is_whitespace() || c == '<') else {
+            return Ok(None);
+        };
+        let after = start + len + space(&word[len..]);
+        match starts_with_any(
+            &text[after..],
+            &[self.tags.key, self.tags.call_close],
+            is_last,
+        ) {
+            Err(()) => Err(Step::Wait),
+            Ok(None) => Err(Step::Text),
+            Ok(Some(_)) => Ok(Some((&word[..len], after))),
+        }
+    }
+
+    fn parameters(&mut self, text: &str, is_last: bool, out: &mut Sink) -> Step {
+        let space = space(text);
+        let rest = &text[space..];
+        if rest.is_empty() {
+            if is_last {
+                self.arguments.close(out);
+                return Step::Over(space);
+            }
+            return Step::Wait;
+        }
+        if rest.starts_with('{') && self.arguments.count() == 0 {
+            let stops = vec![self.tags.call_close, self.close];
+            self.state = State::Json(ValueEnd::new(Quotes::Json, stops));
+            return Step::Took(space);
+        }
+        let tags = &self.tags;
+        let markers = [tags.key, tags.call_close, self.close];
+        match starts_with_any(rest, &markers, is_last) {
+            Err(()) => Step::Wait,
+            Ok(Some(marker)) if marker == tags.key => {
+                self.state = State::Key;
+                Step::Took(space + marker.len())
+            }
+            Ok(Some(marker)) => {
+                self.arguments.close(out);
+                if marker == self.close {
+                    return Step::Over(space + marker.len());
+                }
+                self.state = State::Between;
+                Step::Took(space + marker.len())
+            }
+            // What is no parameter is the model's mistake, for the caller to see.
+            Ok(None) if is_last && markers.iter().any(|marker| marker.starts_with(rest)) => {
+                self.arguments.close(out);
+                Step::Over(text.len())
+            }
+            Ok(None) => {
+                let first = rest.chars().next().map_or(0, char::len_utf8);
+                let after = &rest[first..];
+                let len = first_of(after, &markers)
+                    .map_or_else(|| certain(after, &markers), |(at, _)| at);
+                // White space before a tag is the tag's.
+                let len = space + rest[..first + len].trim_end().len();
+                self.arguments.mistake(&text[..len], out);
+                Step::Took(len)
+            }
+        }
+    }
+
+    fn key(&mut self, text: &str, is_last: bool, out: &mut Sink) -> Step {
+        let tags = self.tags;
+        let Some(at) = text.find(tags.key_close) else {
+            if text.len() <= HEAD_LIMIT && !is_last {
+                return Step::Wait;
+            }
+            return self.mistaken_key(text, out);
+        };
+        let head = &text[..at];
+        let after = at + tags.key_close.len();
+        let space = if tags.value.is_empty() {
+            0
+        } else {
+            space(&text[after..])
+        };
+        let rest = &text[after + space..];
+        if !tags.value.is_empty() {
+            match starts_with_any(rest, &[tags.value], is_last) {
+                Err(()) => return Step::Wait,
+                Ok(None) => return self.mistaken_key(&text[..after], out),
+                Ok(Some(_)) => {}
+            }
+        }
+        let is_attribute = tags.key_close == ">";
+        let key = if is_attribute {
+            first_word(head)
+        } else {
+            head.trim()
+        };
+        // One family of models says in the tag whether the value is text.
+        let is_text = match attribute(head, "string").filter(|_| is_attribute) {
+            Some("true") => true,
+            Some(_) => false,
+            None => is_text(&self.tools.types(&self.tool, key)),
+        };
+        self.arguments.key(key, out);
+        if is_text {
+            out.arguments("\"");
+        }
+        self.state = State::Value(Value {
+            key: key.into(),
+            is_text,
+            has_begun: !tags.has_lines,
+            seen: 0,
+        });
+        Step::Took(after + space + tags.value.len())
+    }
+
+    fn mistaken_key(&mut self, text: &str, out: &mut Sink) -> Step {
+        self.arguments.mistake(self.tags.key, out);
+        self.arguments.mistake(text, out);
+        self.state = State::Parameters;
+        Step::Took(text.len())
+    }
+
+    fn value(&mut self, text: &str, is_last: bool, out: &mut Sink) -> Step {
+        let ends = self.tags.value_ends();
+        let State::Value(value) = &mut self.state else {
+            return Step::Wait;
+        };
+        if !value.has_begun {
+            let Some(first) = text.chars().next() else {
+                return if is_last {
+                    self.end_value("", 0, out)
+                } else {
+                    Step::Wait
+                };
+            };
+            value.has_begun = true;
+            if first == '\n' {
+                return Step::Took(1);
+            }
+        }
+        let longest = ends.iter().map(|end| end.len()).max().unwrap_or(0);
+        let mut from = value.seen.saturating_sub(longest);
+        while !text.is_char_boundary(from) {
+            from -= 1;
+        }
+        if let Some((at, marker)) = first_of(&text[from..], &ends) {
+            let body = &text[..from + at];
+            let closes = if marker == self.tags.value_close {
+                marker.len()
+            } else {
+                0
+            };
+            return self.end_value(body, body.len() + closes, out);
+        }
+        if is_last {
+            return self.cut_value(text, out);
+        }
+        let mut sure = certain(text, &ends);
+        if !value.is_text {
+            value.seen = sure;
+            return Step::Wait;
+        }
+        // The last line break may be the tag's.
+        if self.tags.has_lines && text[..sure].ends_with('\n') {
+            sure -= 1;
+        }
+        if sure == 0 {
+            return Step::Wait;
+        }
+        out.arguments(&escaped(&text[..sure]));
+        Step::Took(sure)
+    }
+
+    fn end_value(&mut self, body: &str, len: usize, out: &mut Sink) -> Step {
+        let State::Value(value) = &self.state else {
+            return Step::Wait;
+        };
+        let body = if self.tags.has_lines {
+            body.strip_suffix('\n').unwrap_or(body)
+        } else {
+            body
+        };
+        if value.is_text {
+            out.arguments(&escaped(body));
+            out.arguments("\"");
+        } else {
+            out.arguments(&typed(body, &self.tools.types(&self.tool, &value.key)));
+        }
+        self.state = State::Parameters;
+        Step::Took(len)
+    }
+
+    /// The output ends inside a value.
+    fn cut_value(&mut self, text: &str, out: &mut Sink) -> Step {
+        let State::Value(value) = &self.state else {
+            return Step::Wait;
+        };
+        if value.is_text {
+            out.arguments(&escaped(text));
+        } else {
+            let quoted = quoted(text);
+            out.arguments(&quoted[..quoted.len() - 1]);
+        }
+        out.end();
+        Step::Over(text.len())
+    }
+
+    fn json(&mut self, text: &str, is_last: bool, out: &mut Sink) -> Step {
+        let State::Json(end) = &mut self.state else {
+            return Step::Wait;
+        };
+        let scanned = end.scan(text, is_last);
+        out.arguments(&text[..scanned.len]);
+        if scanned.end == End::Open {
+            return if scanned.len == 0 {
+                Step::Wait
+            } else {
+                Step::Took(scanned.len)
+            };
+        }
+        out.end();
+        self.state = State::Between;
+        Step::Took(scanned.len)
+    }
+}
+
+impl Block for TaggedCalls {
+    fn read(&mut self, text: &str, is_last: bool, out: &mut Sink) -> Step {
+        match self.state {
+            State::Open | State::Between => self.call(text, is_last),
+            State::Name => self.name(text, is_last, out),
+            State::Parameters => self.parameters(text, is_last, out),
+            State::Key => self.key(text, is_last, out),
+            State::Value(_) => self.value(text, is_last, out),
+            State::Json(_) => self.json(text, is_last, out),
+        }
+    }
+}
+
+/// The first attribute or word of a tag, without quotes.
+fn first_word(head: &str) -> &str {
+    let head = head.trim();
+    match head.chars().next() {
+        Some(quote @ ('"' | '\'')) => head[1..].split(quote).next().unwrap_or_default(),
+        _ => head.split(char::is_whitespace).next().unwrap_or_default(),
+    }
+}
+
+/// The value of an attribute.
+fn attribute<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+    let (_, after) = head.split_once(&format!("{name}=\""))?;
+    after.split_once('"').map(|(value, _)| value)
+}

@@ -1,0 +1,101 @@
+//! The tools offered to the model, as far as its output is read by them.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use macmlx_inference::ToolDefinition;
+use serde_json::Value;
+
+/// How deep schemas are followed through `$ref` and `anyOf`.
+const DEPTH_LIMIT: usize = 8;
+
+/// The offered tools; cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Tools(Arc<[ToolDefinition]>);
+
+impl Tools {
+    pub fn new(tools: impl Into<Arc<[ToolDefinition]>>) -> Self {
+        Self(tools.into())
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether a tool of this name is offered.
+    pub fn offers(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &ToolDefinition> {
+        self.0.iter()
+    }
+
+    /// The name of a tool's parameter by its place in the schema.
+    pub(super) fn parameter_at(&self, tool: &str, index: usize) -> Option<&str> {
+        let properties = self.find(tool)?.parameters["properties"].as_object()?;
+        properties.keys().nth(index).map(String::as_str)
+    }
+
+    /// The JSON types a parameter may have; empty when the schema does not say.
+    pub(super) fn types(&self, tool: &str, parameter: &str) -> BTreeSet<&str> {
+        let mut types = BTreeSet::new();
+        if let Some(tool) = self.find(tool) {
+            let root = &tool.parameters;
+            add_types(
+                &root["properties"][parameter],
+                root,
+                DEPTH_LIMIT,
+                &mut types,
+            );
+        }
+        types
+    }
+
+    fn find(&self, name: &str) -> Option<&ToolDefinition> {
+        self.0.iter().find(|tool| tool.name == name)
+    }
+}
+
+fn add_types<'a>(schema: &'a Value, root: &'a Value, depth: usize, types: &mut BTreeSet<&'a str>) {
+    if depth == 0 {
+        return;
+    }
+    match &schema["type"] {
+        Value::String(name) => {
+            types.insert(name);
+        }
+        Value::Array(names) => types.extend(names.iter().filter_map(Value::as_str)),
+        _ => {}
+    }
+    if schema["nullable"] == true {
+        types.insert("null");
+    }
+    if schema["type"].is_null() {
+        let listed = schema["enum"].as_array().into_iter().flatten();
+        for value in listed.chain(schema.get("const")) {
+            types.insert(type_of(value));
+        }
+    }
+    for key in ["anyOf", "oneOf", "allOf"] {
+        for branch in schema[key].as_array().into_iter().flatten() {
+            add_types(branch, root, depth - 1, types);
+        }
+    }
+    let target = schema["$ref"]
+        .as_str()
+        .and_then(|target| root.pointer(target.strip_prefix('#')?));
+    if let Some(target) = target {
+        add_types(target, root, depth - 1, types);
+    }
+}
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
