@@ -1,5 +1,7 @@
 //! Requests of one agent after the other: what the model has read once must stay a prefix.
 
+#![expect(clippy::unwrap_used, reason = "a broken fixture ends the test")]
+
 use std::{fs, path::Path};
 
 use macmlx_inference::{ChatPrompt, Prompt};

@@ -106,6 +106,7 @@ impl<'a> Block<'a> {
 pub(super) struct Content {
     parts: Vec<ContentPart>,
     separator: &'static str,
+    has_billing: bool,
 }
 
 impl Content {
@@ -114,6 +115,15 @@ impl Content {
         Self {
             parts: Vec::new(),
             separator: "\n",
+            has_billing: false,
+        }
+    }
+
+    /// As [`Content::lines`], of the client's own instructions.
+    pub(super) fn instructions() -> Self {
+        Self {
+            has_billing: true,
+            ..Self::lines()
         }
     }
 
@@ -152,7 +162,8 @@ impl Content {
     /// Anthropic's servers once sent them.
     pub(super) fn push(&mut self, block: &Block<'_>) -> Result<(), Error> {
         match block.kind {
-            "text" => self.push_text(without_billing(block.words()?)),
+            "text" if self.has_billing => self.push_text(without_billing(block.words()?)),
+            "text" => self.push_text(block.words()?),
             "image" => self.push_image(block)?,
             "document" => self.push_document(block)?,
             "search_result" => self.push_search_result(block)?,

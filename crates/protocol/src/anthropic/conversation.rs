@@ -28,7 +28,7 @@ pub(super) struct Conversation {
 /// Reads both. Every spelling of one conversation gives the same messages.
 pub(super) fn conversation(system: Option<&Value>, turns: &[Value]) -> Result<Conversation, Error> {
     let mut reader = Reader::default();
-    let mut content = Content::lines();
+    let mut content = Content::instructions();
     for block in blocks(system, "system")? {
         content.push(&block)?;
     }
@@ -153,7 +153,7 @@ impl Reader {
         path: &str,
         is_past: bool,
     ) -> Result<(), Error> {
-        let mut content = Content::lines();
+        let mut content = Content::instructions();
         for block in blocks {
             self.push(&mut content, block)?;
         }
@@ -189,14 +189,15 @@ impl Reader {
             "tool_reference" => self.load(content, block.name("tool_name")?),
             // Found by Anthropic's own search, in an earlier answer.
             "tool_search_tool_result" => {
-                let found = &block.value["content"]["tool_references"];
-                let path = block.at("content.tool_references");
-                for reference in blocks(Some(found), &path)? {
-                    let name = reference.name("tool_name")?.to_owned();
-                    self.tool_changes.push(ToolChange::Load(name));
-                }
+                let found = block.value["content"]["tool_references"].as_array();
+                let names = found
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|reference| reference["tool_name"].as_str());
+                self.tool_changes
+                    .extend(names.map(|name| ToolChange::Load(name.to_owned())));
             }
-            "tool_addition" => self.tool_addition(content, block)?,
+            "tool_addition" => self.tool_addition(content, block),
             "tool_removal" => {
                 if let Some(name) = block.value["tool"]["name"].as_str() {
                     content.push_text(&format!("Tool `{name}` is no longer available."));
@@ -214,7 +215,7 @@ impl Reader {
         self.tool_changes.push(ToolChange::Load(name.to_owned()));
     }
 
-    fn tool_addition(&mut self, content: &mut Content, block: &Block<'_>) -> Result<(), Error> {
+    fn tool_addition(&mut self, content: &mut Content, block: &Block<'_>) {
         let tool = &block.value["tool"];
         if let Some(name) = tool["name"].as_str() {
             self.load(content, name);
@@ -227,7 +228,6 @@ impl Reader {
                 path: block.at("tool.definition"),
             });
         }
-        Ok(())
     }
 
     fn tool_use(&mut self, block: &Block<'_>) -> Result<ToolCall, Error> {
@@ -365,12 +365,15 @@ mod tests {
         for prompt in &prompts[1..] {
             assert_eq!(prompt, &prompts[0]);
         }
+        let of_a_user = json!([{"role": "user", "content": billing("d")}]);
+        assert_eq!(said(&of_a_user)[0].joined_text(), billing("d"));
         let only = json!([{"type": "text", "text": billing("c")}]);
         assert_eq!(conversation(Some(&only), &turns).unwrap().messages.len(), 1);
     }
 
     #[test]
     fn system_turns_stay_where_they_are() {
+        use Role::{Assistant, System, User};
         let messages = said(&json!([
             {"role": "user", "content": "go"},
             {"role": "system", "content": [{"type": "text", "text": "skills"}]},
@@ -379,7 +382,6 @@ mod tests {
             {"role": "system", "content": "skills"},
         ]));
         let roles: Vec<_> = messages.iter().map(|message| message.role).collect();
-        use Role::{Assistant, System, User};
         assert_eq!(roles, [User, System, Assistant, User, System]);
         assert_eq!(messages[1], messages[4]);
     }
@@ -483,6 +485,9 @@ mod tests {
             {"role": "assistant", "content": [
                 {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
                 {"type": "web_search_tool_result", "tool_use_id": "s", "content": []},
+                {"type": "tool_search_tool_result", "tool_use_id": "s", "content": {
+                    "type": "tool_search_tool_result_error", "error_code": "unavailable",
+                }},
                 {"type": "mcp_tool_use", "id": "m"},
                 {"type": "fallback", "from": {}, "to": {}},
                 {"type": "never_heard_of"},

@@ -5,7 +5,7 @@
 //! its block open, as Anthropic does: a client must not take half a tool call for a whole one.
 
 use macmlx_inference::{FinishReason, GenerationEvent, InferenceError, ToolCallPart};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::{
     assembly::Assembly,
@@ -14,7 +14,7 @@ use super::{
     signature,
     thinking::Display,
 };
-use crate::{Frame, Framing, StreamEncoder};
+use crate::{Frame, Framing, StreamEncoder, json};
 
 /// Builds the events of one message, or the message.
 #[derive(Debug)]
@@ -199,7 +199,9 @@ impl Encoder {
     fn send(&mut self, events: Vec<StreamEvent>) -> Vec<Frame> {
         match &mut self.assembly {
             Some(assembly) => {
-                events.into_iter().for_each(|event| assembly.apply(event));
+                for event in events {
+                    assembly.apply(event);
+                }
                 Vec::new()
             }
             None => events.into_iter().map(StreamEvent::into_frame).collect(),
@@ -226,7 +228,7 @@ impl StreamEncoder for Encoder {
     }
 
     fn into_body(self) -> Value {
-        json!(self.assembly.and_then(Assembly::into_message))
+        json::value(&self.assembly.and_then(Assembly::into_message))
     }
 }
 

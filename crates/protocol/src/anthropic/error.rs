@@ -2,10 +2,9 @@
 
 use macmlx_inference::InferenceError;
 use serde::Serialize;
-use serde_json::json;
 use utoipa::ToSchema;
 
-use crate::{Error, Reply};
+use crate::{Error, Reply, json};
 
 /// Seconds after which a client may ask again.
 const RETRY_AFTER: &str = "1";
@@ -66,7 +65,7 @@ pub fn reply(error: &Error) -> Reply {
     Reply {
         status,
         headers,
-        body: json!(body),
+        body: json::value(&body),
     }
 }
 

@@ -210,7 +210,7 @@ mod tests {
         let expected = translate(&body()).unwrap();
         let mark = json!({"type": "ephemeral"});
         let block = |text: &str| json!([{"type": "text", "text": text, "cache_control": mark}]);
-        let changes: [(&str, Value); 13] = [
+        let spellings: [(&str, Value); 13] = [
             ("/system", block("Be brief.")),
             ("/messages/0/content", block("list files")),
             ("/messages/1/content", block("skills")),
@@ -229,7 +229,7 @@ mod tests {
             ),
         ];
         let mut all = body();
-        for (place, value) in changes {
+        for (place, value) in spellings {
             let mut changed = body();
             for body in [&mut changed, &mut all] {
                 let (parent, name) = place.rsplit_once('/').unwrap();

@@ -1,11 +1,11 @@
 //! What a client is sent: a whole message, or the events that build one.
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::error::ErrorDetails;
-use crate::Frame;
+use crate::{Frame, json};
 
 /// One answer, whole.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -156,7 +156,7 @@ impl StreamEvent {
     pub(super) fn into_frame(self) -> Frame {
         Frame::Data {
             event: Some(self.name()),
-            data: json!(self).to_string(),
+            data: json::text(&self),
         }
     }
 

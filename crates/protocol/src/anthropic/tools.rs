@@ -61,9 +61,11 @@ pub(super) fn tools(
 ) -> Result<Tools, Error> {
     let choice = choice.filter(|choice| !choice.is_null());
     let choice = choice.map(read_choice).transpose()?;
-    let mut offer = Offer::default();
-    // A search that is Anthropic's to run finds nothing here: its tools are offered at once.
-    offer.is_searched = !declared.iter().any(is_hosted_search);
+    let mut offer = Offer {
+        // A search that is Anthropic's to run finds nothing here: its tools are offered at once.
+        is_searched: !declared.iter().any(is_hosted_search),
+        ..Offer::default()
+    };
     for (index, tool) in declared.iter().enumerate() {
         offer.declare(tool, &format!("tools[{index}]"))?;
     }

@@ -17,8 +17,9 @@ use macmlx_protocol::{
         messages::Messages,
         models::{self, Page},
     },
+    json,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::ask_catalog;
 use crate::{
@@ -62,7 +63,7 @@ async fn page(app: &App, uri: &Uri) -> Result<Value, Error> {
         })?;
     let page = Page::from_query(&pairs)?;
     let cards = ask_catalog(&app.catalog, Catalog::list).await?;
-    Ok(json!(models::list(&cards, &page)?))
+    Ok(json::value(&models::list(&cards, &page)?))
 }
 
 /// One model. Ids hold a slash, as it is or percent-encoded.
@@ -70,7 +71,7 @@ pub(super) async fn one(app: &App, id: String) -> Response {
     let card = ask_catalog(&app.catalog, move |catalog| catalog.resolve(&id)).await;
     answer(
         Dialect::Anthropic,
-        card.and_then(|card| Ok(json!(models::model(&card?)))),
+        card.and_then(|card| Ok(json::value(&models::model(&card?)))),
     )
 }
 
@@ -82,7 +83,7 @@ async fn count(State(app): State<Arc<App>>, request: Request) -> Response {
 async fn tokens(app: &App, request: Request) -> Result<Value, Error> {
     let body = read_body(request, app.options.body_limit_bytes).await?;
     let tokens = app.backend.tokenize(count_tokens::request(&body)?).await?;
-    Ok(json!(TokenCount {
+    Ok(json::value(&TokenCount {
         input_tokens: tokens.len() as u64,
     }))
 }
