@@ -1,6 +1,10 @@
 //! Whatever a client gets wrong is an error that says what, never a panic.
 
-#![expect(clippy::panic, reason = "a test fails by panicking, its helpers too")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking, its helpers too"
+)]
 
 use std::{fs, path::Path};
 
