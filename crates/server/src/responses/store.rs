@@ -386,3 +386,140 @@ fn gone(kind: &'static str, id: &str) -> Error {
         param: None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use macmlx_inference::{FinishReason, GenerationEvent, Timings, Usage};
+    use macmlx_protocol::{
+        Context, Endpoint, StreamEncoder,
+        openai::responses::{Responses, conversations::Request as ConversationBody},
+    };
+    use serde_json::json;
+
+    use super::*;
+
+    fn context(id: &str) -> Context {
+        Context {
+            id: id.into(),
+            created_unix: 0,
+            fingerprint: String::new(),
+        }
+    }
+
+    /// Has a request answered with its own id, and the response kept.
+    fn respond(store: &Store, id: &str, mut body: Value) -> Result<(), Error> {
+        body["model"] = "small".into();
+        let request = Responses::parse(body.to_string().as_bytes())?;
+        let lineage = store.lineage(&request)?;
+        let mut encoder = request.translate(&lineage.past(), context(id))?.encoder;
+        for event in [
+            GenerationEvent::Text {
+                choice: 0,
+                text: id.into(),
+                tokens: Vec::new(),
+            },
+            GenerationEvent::Finished {
+                choice: 0,
+                reason: FinishReason::Stop,
+                stop_sequence: None,
+            },
+            GenerationEvent::Completed {
+                usage: Usage::default(),
+                timings: Timings::default(),
+            },
+        ] {
+            encoder.encode(0, event);
+        }
+        let (response, input) = encoder.finished().unwrap();
+        store.record(&lineage, response, input);
+        Ok(())
+    }
+
+    fn kept(store: &Store, ids: &[&str]) -> Vec<bool> {
+        let shelves = store.shelves();
+        ids.iter()
+            .map(|id| shelves.responses.0.contains_key(&format!("resp_{id}")))
+            .collect()
+    }
+
+    fn conversation(store: &Store, id: &str) {
+        let body = br#"{"items": [{"role": "user", "content": "a"}]}"#;
+        let body = ConversationBody::parse(body).unwrap();
+        let (conversation, items) = body.create(&context(id)).unwrap();
+        store.create_conversation(conversation, items);
+    }
+
+    #[test]
+    fn what_was_used_longest_ago_makes_way() {
+        let store = Store::new(Limits {
+            responses: 2,
+            conversations: 1,
+            ..Limits::default()
+        });
+        for id in ["1", "2"] {
+            respond(&store, id, json!({"input": "a"})).unwrap();
+        }
+        store.response("resp_1").unwrap();
+        respond(&store, "3", json!({"input": "a"})).unwrap();
+        assert_eq!(kept(&store, &["1", "2", "3"]), [true, false, true]);
+        conversation(&store, "1");
+        conversation(&store, "2");
+        assert!(store.conversation("conv_1").is_err());
+        assert!(store.conversation("conv_2").is_ok());
+    }
+
+    #[test]
+    fn bytes_are_bounded_too_and_conversations_stay_longest() {
+        let store = Store::new(Limits {
+            bytes: 50_000,
+            ..Limits::default()
+        });
+        conversation(&store, "1");
+        let long = "x".repeat(10_000);
+        for id in ["1", "2", "3", "4", "5", "6"] {
+            respond(&store, id, json!({"input": long})).unwrap();
+            assert!(store.meter.bytes() <= 50_000);
+        }
+        assert_eq!(kept(&store, &["1", "5", "6"]), [false, true, true]);
+        assert!(store.conversation("conv_1").is_ok());
+        // More than there is room for is not kept at all, but does no harm.
+        respond(&store, "7", json!({"input": "x".repeat(60_000)})).unwrap();
+        assert_eq!(kept(&store, &["6", "7"]), [false, false]);
+        assert!(store.meter.bytes() <= 50_000);
+    }
+
+    #[test]
+    fn a_chain_holds_each_item_once_and_outlives_its_links() {
+        let store = Store::new(Limits::default());
+        let long = "x".repeat(1_000_000);
+        respond(&store, "0", json!({"input": long})).unwrap();
+        for link in 1..50 {
+            let previous = format!("resp_{}", link - 1);
+            let body = json!({"input": "a", "previous_response_id": previous});
+            respond(&store, &link.to_string(), body).unwrap();
+        }
+        assert!(store.meter.bytes() < 2 * long.len());
+        for link in 0..49 {
+            store.delete_response(&format!("resp_{link}")).unwrap();
+        }
+        assert!(store.meter.bytes() > long.len());
+        let body = json!({"input": "a", "previous_response_id": "resp_49"});
+        respond(&store, "50", body).unwrap();
+        let shelves = store.shelves();
+        let (_, last) = &shelves.responses.0["resp_50"];
+        assert_eq!(last.history.len(), 100);
+        assert!(last.history[0].value().to_string().contains(&long));
+    }
+
+    #[test]
+    fn nothing_is_left_when_all_is_deleted() {
+        let store = Store::new(Limits::default());
+        conversation(&store, "1");
+        let body = json!({"input": "a", "conversation": "conv_1"});
+        respond(&store, "1", body).unwrap();
+        store.delete_response("resp_1").unwrap();
+        store.delete_conversation("conv_1").unwrap();
+        assert_eq!(store.meter.bytes(), 0);
+        assert!(store.delete_conversation("conv_1").is_err());
+    }
+}

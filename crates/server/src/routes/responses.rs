@@ -13,7 +13,7 @@ use axum::{
 };
 use macmlx_protocol::{
     Dialect, Endpoint, Error, Translation,
-    openai::responses::{Responses, conversations::Deleted, count_reply, list::Page},
+    openai::responses::{InputTokens, Responses, conversations::Deleted, list::Page},
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -63,15 +63,15 @@ async fn generated(app: &App, request: Request) -> Result<Response, Error> {
 
 /// How many tokens a request's prompt has.
 async fn count(State(app): State<Arc<App>>, request: Request) -> Response {
-    answer(Dialect::OpenAi, counted(&app, request).await)
+    reply(counted(&app, request).await)
 }
 
-async fn counted(app: &App, request: Request) -> Result<Value, Error> {
+async fn counted(app: &App, request: Request) -> Result<InputTokens, Error> {
     let body = read_body(request, app.options.body_limit_bytes).await?;
     let request = Responses::parse(&body)?;
     let past = app.responses.lineage(&request)?.past();
     let tokens = app.backend.tokenize(request.count(&past)?).await?;
-    Ok(count_reply(tokens.len()))
+    Ok(InputTokens::new(tokens.len()))
 }
 
 async fn retrieve(State(app): State<Arc<App>>, Path(id): Path<String>, uri: Uri) -> Response {

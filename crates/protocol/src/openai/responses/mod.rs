@@ -4,6 +4,7 @@
 //! keeps it, before. Requests say what they need with [`Request::follows`] and
 //! [`Request::references`].
 
+mod body;
 mod content;
 pub mod conversations;
 mod encoder;
@@ -21,9 +22,10 @@ mod tools;
 
 use crate::{Context, Dialect, Endpoint, Error, Translation};
 
+pub use body::Body;
 pub use encoder::Encoder;
 pub use event::{Event, StreamEvent};
-pub use request::{Body, Follows, Past, Request, count_reply};
+pub use request::{Follows, InputTokens, Past, Request};
 pub use response::{OutputItem, Response};
 
 /// The route, as data for [`Endpoint`].

@@ -116,7 +116,7 @@ impl OpenItem {
                 item_id,
                 output_index,
                 content_index: 0,
-                part: output_text(String::new(), Vec::new()),
+                part: OutputText::new(String::new(), Vec::new()),
             },
             Body::Reasoning { .. } => Event::SummaryPartAdded {
                 item_id,
@@ -283,7 +283,7 @@ fn end_message(
         text: text.clone(),
         logprobs: logprobs.clone(),
     };
-    let part = output_text(text, logprobs);
+    let part = OutputText::new(text, logprobs);
     let part_done = Event::PartDone {
         item_id: id.clone(),
         output_index,
@@ -396,12 +396,4 @@ fn end_custom(
         input,
     };
     (events, item)
-}
-
-fn output_text(text: String, logprobs: Vec<Value>) -> OutputText {
-    OutputText {
-        text,
-        annotations: Vec::new(),
-        logprobs,
-    }
 }

@@ -1,4 +1,4 @@
-//! The body of `POST /v1/responses`, what it refers to, and what the backend is to do.
+//! A request for a response: what it refers to, and what the backend is to do.
 
 use std::collections::HashMap;
 
@@ -6,20 +6,17 @@ use macmlx_inference::{
     ChatPrompt, GenerateRequest, Logprobs, Prompt, ReasoningOptions, StopConditions, TokenizeInput,
     TokenizeRequest,
 };
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{
     super::{reasoning, sampling, sampling::checked, stop},
+    body::{Body, Conversation, Input},
     encoder::{Encoder, Options},
     input::{self, Turns},
     items, refused,
-    response::{
-        ConversationReference, Object, Reasoning, Response, ServiceTier, Status, Text, TextFormat,
-        Truncation,
-    },
-    tools::{Offer, Toolbox},
+    tools::{Callee, Offer, Toolbox},
 };
 use crate::{Context, Error, Translation, json};
 
@@ -30,73 +27,6 @@ pub struct Request {
     sampling: sampling::Fields,
     stop: stop::Fields,
     reasoning: reasoning::Fields,
-}
-
-/// Fields of the body that responses have of their own. Sampling parameters that chat completions
-/// take are taken here too.
-#[derive(Debug, Deserialize, ToSchema)]
-#[schema(as = responses::Request)]
-pub struct Body {
-    model: String,
-    input: Option<Input>,
-    /// Said before everything else, for this response only.
-    instructions: Option<String>,
-    /// The response whose input and output come before this input.
-    previous_response_id: Option<String>,
-    /// The conversation that comes before this input, and that input and output are added to.
-    conversation: Option<Conversation>,
-    stream: Option<bool>,
-    /// Keeps the response for later requests; so it is unless this is false.
-    store: Option<bool>,
-    /// `reasoning.encrypted_content` and `message.output_text.logprobs` are honoured.
-    include: Option<Vec<String>>,
-    max_output_tokens: Option<i64>,
-    max_tool_calls: Option<i64>,
-    metadata: Option<Map<String, Value>>,
-    tools: Option<Vec<Value>>,
-    tool_choice: Option<Value>,
-    parallel_tool_calls: Option<bool>,
-    top_logprobs: Option<i64>,
-    temperature: Option<f64>,
-    top_p: Option<f64>,
-    text: Option<TextOptions>,
-    reasoning: Option<ReasoningWish>,
-    prompt_cache_key: Option<String>,
-    safety_identifier: Option<String>,
-    user: Option<String>,
-}
-
-/// What is said: text of the user, or items.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(untagged, expecting = "must be a string or an array of items")]
-#[schema(as = responses::Input)]
-enum Input {
-    Text(String),
-    Items(Vec<Value>),
-}
-
-/// A conversation by its id.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(untagged, expecting = "must be an id or an object with an `id`")]
-#[schema(as = responses::ConversationOption)]
-enum Conversation {
-    Id(String),
-    Object { id: String },
-}
-
-#[derive(Debug, Deserialize, ToSchema)]
-#[schema(as = responses::TextOptions)]
-struct TextOptions {
-    verbosity: Option<String>,
-}
-
-/// Efforts are wishes: models that do not think are left as they are.
-#[derive(Debug, Deserialize, ToSchema)]
-#[schema(as = responses::ReasoningWish)]
-struct ReasoningWish {
-    effort: Option<String>,
-    summary: Option<String>,
-    generate_summary: Option<String>,
 }
 
 /// What comes before a request's own input.
@@ -228,8 +158,28 @@ impl Request {
 }
 
 /// The answer to `POST /v1/responses/input_tokens`.
-pub fn count_reply(tokens: usize) -> Value {
-    json!({"object": "response.input_tokens", "input_tokens": tokens})
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = responses::InputTokens)]
+pub struct InputTokens {
+    object: InputTokensObject,
+    /// Tokens of the whole prompt.
+    input_tokens: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = responses::InputTokensObject)]
+enum InputTokensObject {
+    #[serde(rename = "response.input_tokens")]
+    InputTokens,
+}
+
+impl InputTokens {
+    pub fn new(input_tokens: usize) -> Self {
+        Self {
+            object: InputTokensObject::InputTokens,
+            input_tokens,
+        }
+    }
 }
 
 impl Follows<'_> {
@@ -276,7 +226,7 @@ fn limit(stop: &mut StopConditions, max_tokens: Option<i64>) -> Result<(), Error
 struct Conversed {
     prompt: ChatPrompt,
     reasoning: ReasoningOptions,
-    callees: HashMap<String, super::tools::Callee>,
+    callees: HashMap<String, Callee>,
     input: Vec<Value>,
 }
 
@@ -357,59 +307,4 @@ fn is_among(items: &[Value], id: &str) -> bool {
     items
         .iter()
         .any(|item| item.get("id").is_some_and(|own| own == id))
-}
-
-impl Body {
-    /// The response before anything has been said.
-    fn response(&self, context: &Context, top_logprobs: u8) -> Result<Response, Error> {
-        let count = |name: &str, value: Option<i64>| {
-            Ok::<_, Error>(checked(name, value, 0..)?.map(i64::cast_unsigned))
-        };
-        let text = self.text.as_ref();
-        let reasoning = self.reasoning.as_ref();
-        Ok(Response {
-            id: format!("resp_{}", context.id),
-            object: Object::Response,
-            created_at: context.created_unix,
-            completed_at: None,
-            status: Status::InProgress,
-            background: false,
-            error: None,
-            incomplete_details: None,
-            instructions: self.instructions.clone(),
-            max_output_tokens: count("max_output_tokens", self.max_output_tokens)?,
-            max_tool_calls: count("max_tool_calls", self.max_tool_calls)?,
-            metadata: self.metadata.clone().unwrap_or_default(),
-            model: self.model.clone(),
-            output: Vec::new(),
-            parallel_tool_calls: self.parallel_tool_calls != Some(false),
-            previous_response_id: self.previous_response_id.clone(),
-            conversation: self.conversation.as_ref().map(
-                |(Conversation::Id(id) | Conversation::Object { id })| ConversationReference {
-                    id: id.clone(),
-                },
-            ),
-            prompt_cache_key: self.prompt_cache_key.clone(),
-            reasoning: Reasoning {
-                effort: reasoning.and_then(|wish| wish.effort.clone()),
-                summary: reasoning
-                    .and_then(|wish| wish.summary.clone().or(wish.generate_summary.clone())),
-            },
-            safety_identifier: self.safety_identifier.clone(),
-            service_tier: ServiceTier::Default,
-            store: self.store != Some(false),
-            temperature: self.temperature,
-            text: Text {
-                format: TextFormat::Text,
-                verbosity: text.and_then(|text| text.verbosity.clone()),
-            },
-            tool_choice: self.tool_choice.clone().unwrap_or_else(|| "auto".into()),
-            tools: self.tools.clone().unwrap_or_default(),
-            top_logprobs,
-            top_p: self.top_p,
-            truncation: Truncation::Disabled,
-            usage: None,
-            user: self.user.clone(),
-        })
-    }
 }

@@ -227,6 +227,16 @@ pub struct OutputText {
     pub logprobs: Vec<Value>,
 }
 
+impl OutputText {
+    pub(super) fn new(text: String, logprobs: Vec<Value>) -> Self {
+        Self {
+            text,
+            annotations: Vec::new(),
+            logprobs,
+        }
+    }
+}
+
 /// Text of a thought.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(tag = "type", rename = "summary_text")]
