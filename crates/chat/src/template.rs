@@ -2,14 +2,18 @@
 
 mod environment;
 mod json;
+mod probe;
 mod python;
+mod reasoning;
 mod shape;
 mod source;
+mod turns;
 
-use std::{collections::HashSet, fmt, path::Path};
+use std::{borrow::Cow, collections::HashSet, fmt, path::Path};
 
 use macmlx_inference::{
-    ChatPrompt, InferenceError, Message, ReasoningOptions, Role, ToolChoice, ToolDefinition,
+    ChatPrompt, ContentPart, InferenceError, Message, ReasoningOptions, Role, ToolChoice,
+    ToolDefinition,
 };
 use minijinja::{
     Environment, context,
@@ -18,16 +22,16 @@ use minijinja::{
 use serde_json::Map;
 
 use crate::tokenizer::Facts;
+use probe::Probe;
+use reasoning::Reasoning;
 use shape::Shape;
 
 /// Variables of the prompt that a client's `template_kwargs` may not replace.
 const RESERVED: [&str; 2] = ["messages", "tools"];
 
-/// Names under which templates take the switch for reasoning.
-const THINKING_SWITCHES: [&str; 2] = ["enable_thinking", "thinking"];
-
-/// Marks where the last message ends, to cut the prompt there.
-const END_OF_MESSAGE: &str = "\u{1}END-OF-MESSAGE\u{1}";
+/// Marks where the last message ends, to cut the prompt there. Some templates know it by this text,
+/// which is that of `transformers`.
+const END_OF_MESSAGE: &str = "CONTINUE_FINAL_MESSAGE_TAG ";
 
 /// The compiled chat templates of a model: `default` and perhaps one for conversations with tools.
 pub struct ChatTemplate {
@@ -55,7 +59,11 @@ struct Variant {
     source: String,
     /// Names it may look up.
     variables: HashSet<String>,
-    shape: Shape,
+    /// How it takes conversations that are offered no tools.
+    plain: Shape,
+    /// How it takes conversations with tools.
+    with_tools: Shape,
+    reasoning: Reasoning,
 }
 
 impl Variant {
@@ -75,15 +83,30 @@ impl ChatTemplate {
         let Some(sources) = source::find(model_dir, model, &facts.tokenizer_config)? else {
             return Ok(None);
         };
-        Self::compile(sources.default, sources.tool_use, facts.named_tokens())
-            .map(Some)
-            .map_err(|error| InferenceError::ModelLoad {
-                model: model.into(),
-                reason: format!("its chat template cannot be compiled: {error}"),
-            })
+        Self::compile(
+            model,
+            sources.default,
+            sources.tool_use,
+            facts.named_tokens(),
+        )
+        .map(Some)
     }
 
-    fn compile(
+    /// Compiles the template of `model` and the one for conversations with tools, where that is
+    /// another. `special_tokens` are variables like `bos_token`.
+    pub fn compile(
+        model: &str,
+        default: String,
+        tool_use: Option<String>,
+        special_tokens: Vec<(&'static str, String)>,
+    ) -> Result<Self, InferenceError> {
+        Self::probed(default, tool_use, special_tokens).map_err(|error| InferenceError::ModelLoad {
+            model: model.into(),
+            reason: format!("its chat template cannot be compiled: {error}"),
+        })
+    }
+
+    fn probed(
         default: String,
         tool_use: Option<String>,
         special_tokens: Vec<(&'static str, String)>,
@@ -96,7 +119,9 @@ impl ChatTemplate {
                 name,
                 source,
                 variables,
-                shape: Shape::default(),
+                plain: Shape::default(),
+                with_tools: Shape::default(),
+                reasoning: Reasoning::default(),
             })
         };
         let default = variant("chat_template", default)?;
@@ -109,15 +134,11 @@ impl ChatTemplate {
             tool_use,
             special_tokens,
         };
-        let shape =
-            Shape::probe(|messages, tools| template.probe(&template.default, messages, tools));
-        template.default.shape = shape;
-        if let Some(variant) = &template.tool_use {
-            let shape = Shape::probe(|messages, tools| template.probe(variant, messages, tools));
-            if let Some(variant) = &mut template.tool_use {
-                variant.shape = shape;
-            }
-        }
+        template.default = template.probe(&template.default);
+        template.tool_use = template
+            .tool_use
+            .as_ref()
+            .map(|variant| template.probe(variant));
         Ok(template)
     }
 
@@ -133,9 +154,7 @@ impl ChatTemplate {
 
     /// Whether reasoning can be switched on and off.
     pub fn has_reasoning_switch(&self) -> bool {
-        THINKING_SWITCHES
-            .iter()
-            .any(|switch| self.default.reads(switch))
+        self.default.reasoning.has_switch()
     }
 
     /// Renders a conversation up to where the model goes on. Checks neither tools nor reasoning
@@ -145,43 +164,9 @@ impl ChatTemplate {
         prompt: &ChatPrompt,
         reasoning: &ReasoningOptions,
     ) -> Result<String, InferenceError> {
-        if let Some(key) = RESERVED
-            .iter()
-            .find(|key| prompt.template_kwargs.contains_key(**key))
-        {
-            return Err(InferenceError::InvalidRequest {
-                param: Some("chat_template_kwargs".into()),
-                message: format!("`chat_template_kwargs` cannot replace `{key}`"),
-            });
-        }
-        let tools: &[ToolDefinition] = if prompt.tool_choice == ToolChoice::None {
-            &[]
-        } else {
-            &prompt.tools
-        };
-        let variant = self.variant(!tools.is_empty());
-        let mut messages = variant.shape.messages(&prompt.messages);
-        if prompt.continue_final_message {
-            mark_end(&prompt.messages, &mut messages)?;
-        }
-        let mut variables = Map::new();
-        for switch in THINKING_SWITCHES {
-            if let (Some(enabled), true) = (reasoning.enabled, variant.reads(switch)) {
-                variables.insert(switch.into(), enabled.into());
-            }
-        }
-        if let Some(effort) = &reasoning.effort {
-            variables.insert("reasoning_effort".into(), effort.as_str().into());
-        }
-        variables.extend(prompt.template_kwargs.clone());
+        let variables = self.variables(prompt, reasoning)?;
         let text = self
-            .render_variant(
-                variant,
-                &messages,
-                &shape::tools(tools),
-                !prompt.continue_final_message,
-                &variables,
-            )
+            .render_variables(self.variant(offers_tools(prompt)), &variables)
             .map_err(|error| InferenceError::Template {
                 message: environment::words(&error),
             })?;
@@ -191,6 +176,44 @@ impl ChatTemplate {
         Ok(text)
     }
 
+    /// What a conversation is to the template: `messages`, `tools` and everything else it is
+    /// rendered with, beside the special tokens.
+    pub fn variables(
+        &self,
+        prompt: &ChatPrompt,
+        reasoning: &ReasoningOptions,
+    ) -> Result<Map<String, serde_json::Value>, InferenceError> {
+        if let Some(key) = RESERVED
+            .iter()
+            .find(|key| prompt.template_kwargs.contains_key(**key))
+        {
+            return Err(InferenceError::InvalidRequest {
+                param: Some("chat_template_kwargs".into()),
+                message: format!("`chat_template_kwargs` cannot replace `{key}`"),
+            });
+        }
+        let with_tools = offers_tools(prompt);
+        let variant = self.variant(with_tools);
+        let mut messages = Cow::Borrowed(prompt.messages.as_slice());
+        if prompt.continue_final_message {
+            mark_end(messages.to_mut())?;
+        }
+        let shape = if with_tools {
+            variant.with_tools
+        } else {
+            variant.plain
+        };
+        let tools: &[ToolDefinition] = if with_tools { &prompt.tools } else { &[] };
+        let mut variables = standard(
+            shape.messages(&messages),
+            shape::tools(tools),
+            !prompt.continue_final_message,
+        );
+        variables.extend(variant.reasoning.variables(reasoning));
+        variables.extend(prompt.template_kwargs.clone());
+        Ok(variables)
+    }
+
     fn variant(&self, with_tools: bool) -> &Variant {
         match &self.tool_use {
             Some(variant) if with_tools => variant,
@@ -198,22 +221,44 @@ impl ChatTemplate {
         }
     }
 
-    fn probe(
-        &self,
-        variant: &Variant,
-        messages: &[serde_json::Value],
-        tools: &[serde_json::Value],
-    ) -> Option<String> {
-        self.render_variant(variant, messages, tools, true, &Map::new())
-            .ok()
+    /// The variant with what rendering it shows of it.
+    fn probe(&self, variant: &Variant) -> Variant {
+        let shape = |with_tools: bool| {
+            let offered = if with_tools {
+                shape::tools(&[probe::tool()])
+            } else {
+                Vec::new()
+            };
+            Probe(|messages: Vec<serde_json::Value>| {
+                let variables = standard(messages, offered.clone(), true);
+                self.render_variables(variant, &variables).ok()
+            })
+            .shape()
+        };
+        let plain = shape(false);
+        let question = plain.messages(&[Message::text(Role::User, "Hello")]);
+        let reasoning = Reasoning::probe(&variant.source, &variant.variables, |given| {
+            let mut variables = standard(question.clone(), Vec::new(), true);
+            variables.extend(given.clone());
+            self.render_variables(variant, &variables).ok()
+        });
+        Variant {
+            name: variant.name,
+            source: variant.source.clone(),
+            variables: variant.variables.clone(),
+            with_tools: if variant.reads("tools") {
+                shape(true)
+            } else {
+                plain
+            },
+            plain,
+            reasoning,
+        }
     }
 
-    fn render_variant(
+    fn render_variables(
         &self,
         variant: &Variant,
-        messages: &[serde_json::Value],
-        tools: &[serde_json::Value],
-        add_generation_prompt: bool,
         variables: &Map<String, serde_json::Value>,
     ) -> Result<String, minijinja::Error> {
         let special_tokens = Value::from_pairs(
@@ -221,27 +266,45 @@ impl ChatTemplate {
                 .iter()
                 .map(|(name, text)| (*name, text.as_str())),
         );
-        // `transformers` passes `none` for tools and documents that are not given.
-        let tools = (!tools.is_empty()).then(|| Value::from(Serde(tools)));
-        let standard = context! {
-            messages => Value::from(Serde(messages)),
-            tools => tools,
-            documents => None::<Value>,
-            add_generation_prompt => add_generation_prompt,
-        };
         self.environment
             .get_template(variant.name)?
             .render(context! {
                 ..Value::from(Serde(variables)),
-                ..standard,
                 ..special_tokens
             })
     }
 }
 
+fn offers_tools(prompt: &ChatPrompt) -> bool {
+    !prompt.tools.is_empty() && prompt.tool_choice != ToolChoice::None
+}
+
+/// What every template is given. `transformers` passes `none` for tools and documents that are not
+/// given.
+fn standard(
+    messages: Vec<serde_json::Value>,
+    tools: Vec<serde_json::Value>,
+    add_generation_prompt: bool,
+) -> Map<String, serde_json::Value> {
+    let tools = if tools.is_empty() {
+        serde_json::Value::Null
+    } else {
+        tools.into()
+    };
+    [
+        ("messages", messages.into()),
+        ("tools", tools),
+        ("documents", serde_json::Value::Null),
+        ("add_generation_prompt", add_generation_prompt.into()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into_iter()
+    .collect()
+}
+
 /// Puts the mark after the text of the final message.
-fn mark_end(messages: &[Message], values: &mut [serde_json::Value]) -> Result<(), InferenceError> {
-    let (Some(message), Some(value)) = (messages.last(), values.last_mut()) else {
+fn mark_end(messages: &mut [Message]) -> Result<(), InferenceError> {
+    let Some(message) = messages.last_mut() else {
         return Err(cannot_continue("there is no message to continue"));
     };
     if message.role != Role::Assistant || !message.tool_calls.is_empty() {
@@ -249,18 +312,27 @@ fn mark_end(messages: &[Message], values: &mut [serde_json::Value]) -> Result<()
             "only a final assistant message without tool calls can be continued",
         ));
     }
-    let text = message.joined_text() + END_OF_MESSAGE;
-    value["content"] = match &value["content"] {
-        serde_json::Value::Array(_) => serde_json::json!([{"type": "text", "text": text}]),
-        _ => text.into(),
-    };
+    message
+        .content
+        .push(ContentPart::Text(END_OF_MESSAGE.into()));
     Ok(())
 }
 
+/// The text before the mark. Where the template trims what a message says, so is the mark, and so
+/// must be the text before it.
 fn cut_at_mark(text: &str) -> Result<String, InferenceError> {
-    text.rfind(END_OF_MESSAGE)
-        .map(|end| text[..end].to_owned())
-        .ok_or_else(|| cannot_continue("the chat template leaves the final message out"))
+    let end = text.rfind(END_OF_MESSAGE.trim_end());
+    end.map(|end| {
+        let before = &text[..end];
+        let keeps_spaces = text[end..].starts_with(END_OF_MESSAGE);
+        let before = if keeps_spaces {
+            before
+        } else {
+            before.trim_end()
+        };
+        before.to_owned()
+    })
+    .ok_or_else(|| cannot_continue("the chat template leaves the final message out"))
 }
 
 fn cannot_continue(reason: &str) -> InferenceError {

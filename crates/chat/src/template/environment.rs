@@ -2,7 +2,9 @@
 
 use std::{error::Error as _, fmt};
 
-use minijinja::{Environment, Error, ErrorKind, Output, State, Value, syntax::SyntaxConfig};
+use minijinja::{
+    Environment, Error, ErrorKind, Output, State, Value, syntax::SyntaxConfig, value::ValueKind,
+};
 use minijinja_contrib::pycompat::unknown_method_callback;
 
 use super::{json, python};
@@ -19,6 +21,8 @@ pub(super) fn new() -> Result<Environment<'static>, Error> {
     environment.set_formatter(format);
     environment.add_filter("tojson", json::tojson);
     environment.add_filter("string", |value: &Value| python::str(value));
+    environment.add_test("iterable", is_iterable);
+    environment.add_test("sequence", is_sequence);
     environment.add_function("raise_exception", raise_exception);
     environment.add_function("strftime_now", strftime_now);
     Ok(environment)
@@ -39,6 +43,19 @@ pub(super) fn words(error: &Error) -> String {
 /// `{{ value }}` writes what Python's `str` gives.
 fn format(out: &mut Output, _state: &mut State, value: &Value) -> Result<(), Error> {
     out.write_str(&python::str(value)).map_err(Error::from)
+}
+
+/// In Python nothing can be iterated over in `none`, but in what is undefined.
+fn is_iterable(value: &Value) -> bool {
+    is_sequence(value) || value.kind() == ValueKind::Iterable
+}
+
+/// In Python whatever has a length and items, so also text and mappings.
+fn is_sequence(value: &Value) -> bool {
+    matches!(
+        value.kind(),
+        ValueKind::Undefined | ValueKind::String | ValueKind::Seq | ValueKind::Map
+    )
 }
 
 /// Carries the words of `raise_exception`.

@@ -4,7 +4,8 @@
 use macmlx_inference::{ContentPart, Message, ToolCall, ToolDefinition};
 use serde_json::{Value, json};
 
-/// What a template expects where templates differ. Found by rendering a probe, not by name.
+/// What a template expects where templates differ. Found by rendering probes, not by name, and
+/// once for a template, so that a conversation that grows keeps its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -12,69 +13,65 @@ use serde_json::{Value, json};
 )]
 pub(super) struct Shape {
     /// Content is always a list of parts.
-    typed_content: bool,
-    /// A turn of nothing but tool calls has no content rather than an empty one.
-    null_content: bool,
+    pub(super) typed_content: bool,
+    /// Content of a turn of nothing but tool calls.
+    pub(super) call_content: CallContent,
     /// Arguments of a tool call are JSON text rather than an object.
-    text_arguments: bool,
+    pub(super) text_arguments: bool,
+    /// Arguments that are no object are wrapped into one.
+    pub(super) wraps_arguments: bool,
     /// Ids of tool calls must be nine letters or digits (Mistral).
-    short_ids: bool,
+    pub(super) short_ids: bool,
+
+    /// A first system turn becomes the beginning of the first user turn.
+    pub(super) folds_system: bool,
+    /// System turns at the start become one.
+    pub(super) joins_systems: bool,
+    /// System turns after the start become marked user turns.
+    pub(super) marks_systems: bool,
+    /// Where no user speaks, the last system turn becomes a user turn.
+    pub(super) needs_user: bool,
+    /// User turns in a row become one.
+    pub(super) joins_users: bool,
+    /// Assistant turns in a row become one.
+    pub(super) joins_assistants: bool,
+    /// A user turn is put before an assistant turn that opens the conversation.
+    pub(super) opens_with_user: bool,
+    /// Tool calls and results are told in words.
+    pub(super) tells_tools: bool,
+    /// Several calls of a turn become turns of their own, each before its result.
+    pub(super) single_calls: bool,
+    /// Where text beside tool calls goes.
+    pub(super) text_beside_calls: TextBesideCalls,
+    /// A user turn after a tool result becomes the end of that result.
+    pub(super) joins_users_to_results: bool,
 }
 
-const NEEDLE: &str = "needle-in-a-haystack";
+/// Content of a turn of nothing but tool calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum CallContent {
+    #[default]
+    Empty,
+    Absent,
+    Null,
+}
+
+/// Where text beside tool calls goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum TextBesideCalls {
+    /// It stays.
+    #[default]
+    Beside,
+    /// Into a turn of its own before the calls.
+    Before,
+    /// To the beginning of the first result.
+    Result,
+}
 
 impl Shape {
-    /// Tries what a template renders. `render` gives `None` when it fails.
-    pub(super) fn probe(render: impl Fn(&[Value], &[Value]) -> Option<String>) -> Self {
-        let mut shape = Self::default();
-        let text = json!({"role": "user", "content": NEEDLE});
-        let typed = json!({"role": "user", "content": [{"type": "text", "text": NEEDLE}]});
-        let shows = |message: &Value| {
-            render(std::slice::from_ref(message), &[]).is_some_and(|text| text.contains(NEEDLE))
-        };
-        shape.typed_content = !shows(&text) && shows(&typed);
-
-        let tools = tools(&[ToolDefinition {
-            name: "probe".into(),
-            description: Some("Probe.".into()),
-            parameters: json!({"type": "object", "properties": {"key": {"type": "string"}}}),
-            strict: false,
-        }]);
-        let call = Message {
-            content: Vec::new(),
-            tool_calls: vec![ToolCall {
-                id: "call_0123456789".into(),
-                name: "probe".into(),
-                arguments: format!(r#"{{"key": "{NEEDLE}"}}"#),
-            }],
-            ..Message::text(macmlx_inference::Role::Assistant, "")
-        };
-        let result = Message {
-            tool_call_id: Some("call_0123456789".into()),
-            name: Some("probe".into()),
-            ..Message::text(macmlx_inference::Role::Tool, "done")
-        };
-        let user = Message::text(macmlx_inference::Role::User, "go");
-        let turns = [user, call, result];
-        (0..8)
-            .map(|bits| Self {
-                null_content: bits & 1 != 0,
-                text_arguments: bits & 2 != 0,
-                short_ids: bits & 4 != 0,
-                ..shape
-            })
-            .find(|shape| {
-                // Quoted as Python quotes it, the object was printed where text was meant.
-                let printed = format!("'{NEEDLE}'");
-                render(&shape.messages(&turns), &tools)
-                    .is_some_and(|text| text.contains(NEEDLE) && !text.contains(&printed))
-            })
-            .unwrap_or(shape)
-    }
-
     /// Messages as the template expects them.
     pub(super) fn messages(self, messages: &[Message]) -> Vec<Value> {
-        messages
+        self.turns(messages)
             .iter()
             .map(|message| self.message(message))
             .collect()
@@ -82,14 +79,18 @@ impl Shape {
 
     fn message(self, message: &Message) -> Value {
         let text = text_of(message);
-        let content = if text.is_empty() && !message.tool_calls.is_empty() && self.null_content {
-            Value::Null
-        } else if self.typed_content {
-            json!([{"type": "text", "text": text}])
-        } else {
-            text.into()
-        };
-        let mut value = json!({"role": message.role, "content": content});
+        let is_call = text.is_empty() && !message.tool_calls.is_empty();
+        let mut value = json!({"role": message.role});
+        // Some templates know it by an older name.
+        if let Some(reasoning) = &message.reasoning {
+            value["thinking"] = reasoning.as_str().into();
+        }
+        match self.call_content {
+            CallContent::Absent if is_call => {}
+            CallContent::Null if is_call => value["content"] = Value::Null,
+            _ if self.typed_content => value["content"] = json!([{"type": "text", "text": text}]),
+            _ => value["content"] = text.into(),
+        }
         if let Some(reasoning) = &message.reasoning {
             value["reasoning_content"] = reasoning.as_str().into();
         }
@@ -110,22 +111,24 @@ impl Shape {
     }
 
     fn tool_call(self, call: &ToolCall) -> Value {
-        let parsed = if self.text_arguments {
-            None
-        } else {
-            // Text that is no object is given as it stands.
-            serde_json::from_str(&call.arguments)
-                .ok()
-                .filter(Value::is_object)
-        };
         json!({
             "id": self.id(&call.id),
             "type": "function",
-            "function": {
-                "name": call.name,
-                "arguments": parsed.unwrap_or_else(|| call.arguments.as_str().into()),
-            },
+            "function": {"name": call.name, "arguments": self.arguments(&call.arguments)},
         })
+    }
+
+    fn arguments(self, text: &str) -> Value {
+        // What clients send for a call without arguments.
+        let text = if text.trim().is_empty() { "{}" } else { text };
+        if self.text_arguments {
+            return text.into();
+        }
+        match serde_json::from_str(text) {
+            Ok(object @ Value::Object(_)) => object,
+            _ if self.wraps_arguments => json!({"arguments": text}),
+            _ => text.into(),
+        }
     }
 
     /// The id, or nine letters and digits made from it, always the same ones.
@@ -149,7 +152,7 @@ impl Shape {
 }
 
 /// What a text model reads of a turn.
-fn text_of(message: &Message) -> String {
+pub(super) fn text_of(message: &Message) -> String {
     message
         .content
         .iter()

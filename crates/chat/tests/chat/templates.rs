@@ -40,6 +40,19 @@ fn message(value: &Value) -> Message {
     }
 }
 
+/// Every text and every argument is there, escaped or not, in whatever order.
+fn shows(text: &str, messages: &[Message]) -> bool {
+    let plain = text.replace('\\', "");
+    messages.iter().all(|message| {
+        let has_calls = message.tool_calls.iter().all(|call| {
+            let arguments: Value = serde_json::from_str(&call.arguments).unwrap();
+            let city = arguments["city"].as_str().unwrap();
+            plain.contains(&call.name) && plain.contains(city)
+        });
+        has_calls && plain.contains(message.joined_text().trim())
+    })
+}
+
 fn tool(value: &Value) -> ToolDefinition {
     let function = &value["function"];
     ToolDefinition {
@@ -49,6 +62,18 @@ fn tool(value: &Value) -> ToolDefinition {
         strict: false,
     }
 }
+
+/// What these templates refuse or lose as it stands, and what is changed for them.
+const REPAIRED: [(&str, &[&str]); 5] = [
+    ("features", &["system"]),
+    (
+        "gemma_style",
+        &["two_users", "tool_turns", "parallel_tool_turns"],
+    ),
+    ("llama3_style", &["parallel_tool_turns"]),
+    ("mistral_style", &["two_users"]),
+    ("smollm2", &["tool_turns", "parallel_tool_turns"]),
+];
 
 #[test]
 fn templates_render_as_jinja2_does() {
@@ -61,6 +86,7 @@ fn templates_render_as_jinja2_does() {
         .map(tool)
         .collect();
     let mut compared = 0;
+    let mut different = Vec::new();
     for (name, cases) in expected["templates"].as_object().unwrap() {
         let model = model(
             &fixture(&format!("{name}.jinja")),
@@ -92,16 +118,24 @@ fn templates_render_as_jinja2_does() {
                 .unwrap()
                 .render(&chat, &ReasoningOptions::default());
             let want = &cases[case];
-            match rendered {
-                Ok(text) => assert_eq!(Value::from(text), want["text"], "{name}: {case}"),
-                Err(InferenceError::Template { message }) => {
-                    assert_eq!(Value::from(message), want["error"], "{name}: {case}");
+            let is_repaired = REPAIRED
+                .iter()
+                .any(|(template, cases)| template == name && cases.contains(&case));
+            let same = match &rendered {
+                Ok(text) if is_repaired => {
+                    shows(text, &chat.messages) && want["text"] != text.as_str()
                 }
-                Err(error) => panic!("{name}: {case}: {error}"),
+                Ok(text) => want["text"] == text.as_str(),
+                Err(InferenceError::Template { message }) => want["error"] == message.as_str(),
+                Err(_) => false,
+            };
+            if !same {
+                different.push(format!("{name}: {case}: {rendered:?}, not {want}"));
             }
             compared += 1;
         }
     }
+    assert!(different.is_empty(), "{}", different.join("\n"));
     assert_eq!(compared, 7 * conversations.len());
 }
 
@@ -214,7 +248,10 @@ fn formats_are_recognised_by_the_template() {
     assert_eq!(formats("qwen3.jinja"), (Some("think"), Some("hermes")));
     assert_eq!(formats("mistral_style.jinja"), (None, Some("mistral")));
     assert_eq!(formats("llama3_style.jinja"), (None, Some("llama3_json")));
-    assert_eq!(formats("deepseek_style.jinja"), (Some("think"), Some("deepseek_v3")));
+    assert_eq!(
+        formats("deepseek_style.jinja"),
+        (Some("think"), Some("deepseek_v3"))
+    );
     assert_eq!(formats("gemma_style.jinja"), (None, None));
     assert_eq!(formats("smollm2.jinja"), (None, None));
 }
