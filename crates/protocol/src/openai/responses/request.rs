@@ -308,3 +308,83 @@ fn is_among(items: &[Value], id: &str) -> bool {
         .iter()
         .any(|item| item.get("id").is_some_and(|own| own == id))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn prompt_after(past: &Past, body: &Value) -> ChatPrompt {
+        let context = Context {
+            id: "0".into(),
+            created_unix: 0,
+            fingerprint: String::new(),
+        };
+        let request = Request::parse(body.to_string().as_bytes()).unwrap();
+        let translation = request.translate(past, context).unwrap();
+        match translation.requests.into_iter().next().unwrap().prompt {
+            Prompt::Chat(chat) => chat,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn prompt(body: &Value) -> ChatPrompt {
+        prompt_after(&Past::default(), body)
+    }
+
+    fn recorded(case: &str) -> Value {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/protocol");
+        let text = fs::read_to_string(root.join("responses").join(case).join("request.json"));
+        let mut request: Value = serde_json::from_str(&text.unwrap()).unwrap();
+        request["body"].take()
+    }
+
+    #[test]
+    fn an_agents_next_turn_begins_with_its_last_one() {
+        for (turn, next) in [
+            ("client_codex", "client_codex_result"),
+            ("client_codex_custom", "client_codex_custom_result"),
+            ("client_codex_namespace", "client_codex_namespace_result"),
+            ("client_copilot", "client_copilot_result"),
+            ("client_opencode", "client_opencode_result"),
+        ] {
+            let (turn, next) = (prompt(&recorded(turn)), prompt(&recorded(next)));
+            assert_eq!(turn.tools, next.tools);
+            assert!(next.messages.len() > turn.messages.len());
+            assert!(next.messages.starts_with(&turn.messages));
+        }
+    }
+
+    #[test]
+    fn every_spelling_of_a_conversation_is_the_same_prompt() {
+        let text = |role: &str, kind: &str, text: &str| json!({"type": "message", "id": "msg_1", "status": "completed", "role": role, "content": [{"type": kind, "text": text}]});
+        let spelled_out = json!({"model": "m", "input": [
+            text("system", "input_text", "Be brief."),
+            text("user", "input_text", "a"),
+            text("assistant", "output_text", "b"),
+            text("user", "input_text", "c"),
+        ]});
+        let expected = prompt(&spelled_out);
+        let short = json!({"model": "m", "instructions": "Be brief.", "input": [
+            {"role": "user", "content": "a"},
+            {"role": "assistant", "content": "b"},
+            {"role": "user", "content": ["c"]},
+        ]});
+        assert_eq!(prompt(&short), expected);
+        let past = Past {
+            items: vec![
+                text("user", "input_text", "a"),
+                text("assistant", "output_text", "b"),
+            ],
+            ..Past::default()
+        };
+        for follows in ["previous_response_id", "conversation"] {
+            let mut following = json!({"model": "m", "instructions": "Be brief.", "input": "c"});
+            following[follows] = "kept".into();
+            assert_eq!(prompt_after(&past, &following), expected);
+        }
+    }
+}
