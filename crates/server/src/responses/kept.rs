@@ -43,9 +43,14 @@ impl Kept {
         &self.value
     }
 
+    /// The id of an item.
+    pub(crate) fn id(&self) -> Option<&str> {
+        self.value.get("id")?.as_str()
+    }
+
     /// Whether it is the item with this id.
     pub(crate) fn has_id(&self, id: &str) -> bool {
-        self.value.get("id").is_some_and(|own| own == id)
+        self.id() == Some(id)
     }
 }
 

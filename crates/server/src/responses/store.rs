@@ -5,7 +5,7 @@
 //! each item once, and deleting one response leaves what followed it whole.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -139,10 +139,7 @@ impl Store {
                 lineage.conversation = Some(id.to_owned());
             }
         }
-        lineage.referenced = request
-            .references()
-            .filter_map(|id| Some((id.to_owned(), shelves.item(id)?)))
-            .collect();
+        lineage.referenced = shelves.items(&request.references().collect());
         Ok(lineage)
     }
 
@@ -327,8 +324,11 @@ impl Shelves {
         }
     }
 
-    /// An item of any response or conversation.
-    fn item(&self, id: &str) -> Option<Arc<Kept>> {
+    /// Those of the wanted items that any response or conversation has, by id.
+    fn items(&self, wanted: &HashSet<&str>) -> HashMap<String, Arc<Kept>> {
+        if wanted.is_empty() {
+            return HashMap::new();
+        }
         let of_responses = self.responses.0.values().flat_map(|(_, stored)| {
             let output = stored.output.iter();
             output.chain(&stored.input)
@@ -340,8 +340,13 @@ impl Shelves {
             .flat_map(|(_, stored)| &stored.items);
         of_responses
             .chain(of_conversations)
-            .find(|item| item.has_id(id))
-            .cloned()
+            .filter_map(|item| {
+                let id = item.id()?;
+                wanted
+                    .contains(id)
+                    .then(|| (id.to_owned(), Arc::clone(item)))
+            })
+            .collect()
     }
 }
 

@@ -114,3 +114,85 @@ fn checked(earlier: &[Value], given: Vec<Value>, id: &str) -> Result<Vec<Value>,
     }
     Ok(checked)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn context() -> Context {
+        Context {
+            id: "0".into(),
+            created_unix: 7,
+            fingerprint: String::new(),
+        }
+    }
+
+    fn refused(body: &Value) -> String {
+        let request = Request::parse(body.to_string().as_bytes());
+        match request.and_then(|request| request.create(&context())) {
+            Err(Error::Invalid { param, .. }) => param.unwrap(),
+            Err(Error::Unsupported { param, .. }) => param,
+            other => panic!("{body}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_conversation_begins_with_its_items() {
+        let body = json!({"metadata": {"a": "b"}, "items": [{"role": "user", "content": "hi"}]});
+        let request = Request::parse(body.to_string().as_bytes()).unwrap();
+        let (conversation, items) = request.create(&context()).unwrap();
+        assert_eq!(
+            serde_json::to_value(conversation).unwrap(),
+            json!({"id": "conv_0", "object": "conversation", "created_at": 7, "metadata": {"a": "b"}})
+        );
+        assert_eq!(items[0]["id"], "msg_0i00");
+    }
+
+    #[test]
+    fn results_answer_calls_that_are_there() {
+        let result = json!({"type": "function_call_output", "call_id": "c", "output": "x"});
+        let body = json!({"items": [result]}).to_string();
+        let added = |earlier: &[Value]| {
+            let request = Request::parse(body.as_bytes()).unwrap();
+            request.into_items(earlier, &context()).is_ok()
+        };
+        let call = json!({"type": "function_call", "call_id": "c", "name": "f"});
+        assert!(added(std::slice::from_ref(&call)));
+        assert!(!added(&[]));
+        assert!(!added(&[call, result]));
+    }
+
+    #[test]
+    fn what_no_request_could_read_is_refused_at_once() {
+        for (body, param) in [
+            (json!({"metadata": []}), "metadata"),
+            (json!({"items": {}}), "items"),
+            (json!({"items": [1]}), "items[0]"),
+            (json!({"items": [{}]}), "items[0].type"),
+            (
+                json!({"items": [{"role": "user", "content": 1}]}),
+                "items[0].content",
+            ),
+            (
+                json!({"items": [{"type": "item_reference", "id": "msg_1"}]}),
+                "items[0]",
+            ),
+            (
+                json!({"items": [{"type": "function_call", "name": "f"}]}),
+                "items[0].call_id",
+            ),
+            (
+                json!({"items": [{"type": "reasoning", "summary": [{}]}]}),
+                "items[0].summary[0].text",
+            ),
+            (
+                json!({"items": [{"type": "additional_tools"}]}),
+                "items[0].tools",
+            ),
+        ] {
+            assert_eq!(refused(&body), param, "{body}");
+        }
+    }
+}

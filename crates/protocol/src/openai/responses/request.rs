@@ -1,6 +1,6 @@
 //! A request for a response: what it refers to, and what the backend is to do.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use macmlx_inference::{
     ChatPrompt, GenerateRequest, Logprobs, Prompt, ReasoningOptions, StopConditions, TokenizeInput,
@@ -258,13 +258,14 @@ fn converse(
         }
         None => Vec::new(),
     };
-    let mut input: Vec<Value> = Vec::with_capacity(given.len());
+    let mut told: HashSet<String> = past.items.iter().filter_map(id_of).collect();
+    let mut input = Vec::with_capacity(given.len());
     for (index, item) in given.into_iter().enumerate() {
         let path = format!("input[{index}]");
         let item = match reference(&item) {
             None => item,
             // Already told with what comes before.
-            Some(id) if is_among(&past.items, id) || is_among(&input, id) => continue,
+            Some(id) if told.contains(id) => continue,
             Some(id) => match past.referenced.get(id) {
                 Some(item) => item.clone(),
                 None => {
@@ -277,6 +278,7 @@ fn converse(
             },
         };
         turns.read(&item, &path)?;
+        told.extend(id_of(&item));
         input.push(items::complete(item, &format!("{id}i{index:02}")));
     }
     let (messages, toolbox) = turns.into_parts();
@@ -303,10 +305,8 @@ fn converse(
     })
 }
 
-fn is_among(items: &[Value], id: &str) -> bool {
-    items
-        .iter()
-        .any(|item| item.get("id").is_some_and(|own| own == id))
+fn id_of(item: &Value) -> Option<String> {
+    Some(item.get("id")?.as_str()?.to_owned())
 }
 
 #[cfg(test)]
