@@ -9,6 +9,7 @@ use crate::Error;
 
 /// The answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = anthropic::TokenCount)]
 pub struct TokenCount {
     /// All of the prompt: system, tools, turns and what the chat template puts around them.
     pub input_tokens: u64,

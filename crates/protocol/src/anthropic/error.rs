@@ -14,6 +14,7 @@ const DO_NOT_RETRY: (&str, &str) = ("x-should-retry", "false");
 
 /// The body of a reply that is an error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = anthropic::ErrorReply)]
 pub struct ErrorReply {
     /// Always `error`.
     pub r#type: &'static str,
@@ -22,6 +23,7 @@ pub struct ErrorReply {
 
 /// What went wrong, in a reply or in the last event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = anthropic::ErrorDetails)]
 pub struct ErrorDetails {
     pub r#type: ErrorType,
     /// Names the field where a field is at fault.
@@ -30,6 +32,7 @@ pub struct ErrorDetails {
 
 /// Anthropic's kinds of errors that can happen here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = anthropic::ErrorType)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorType {
     InvalidRequestError,

@@ -22,6 +22,7 @@ pub struct Messages;
 /// The body, types checked. Fields that are not listed here are taken and change nothing, but for
 /// those that are refused by name.
 #[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = anthropic::MessagesRequest)]
 pub struct Request {
     pub(super) model: String,
     /// Turns of `user`, `assistant` and `system`, in any order.
@@ -49,6 +50,7 @@ pub struct Request {
 
 /// How the answer is to be.
 #[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = anthropic::OutputConfig)]
 struct OutputConfig {
     /// `low`, `medium`, `high`, `xhigh` or `max`.
     effort: Option<String>,

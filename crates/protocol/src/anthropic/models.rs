@@ -15,6 +15,7 @@ const MAX_LIMIT: i64 = 1000;
 
 /// A page of the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = anthropic::ModelList)]
 pub struct ModelList {
     pub data: Vec<Model>,
     /// More models follow in the direction that was asked for.
@@ -25,6 +26,7 @@ pub struct ModelList {
 
 /// A model on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = anthropic::Model)]
 pub struct Model {
     /// Always `model`.
     pub r#type: &'static str,

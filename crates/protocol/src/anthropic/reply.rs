@@ -9,6 +9,7 @@ use crate::{Frame, json};
 
 /// One answer, whole.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[schema(as = anthropic::Message)]
 pub struct Message {
     pub id: String,
     /// Always `message`.
@@ -27,6 +28,7 @@ pub struct Message {
 
 /// A piece of an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[schema(as = anthropic::ContentBlock)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ContentBlock {
     Text {
@@ -47,6 +49,7 @@ pub enum ContentBlock {
 
 /// Why an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = anthropic::StopReason)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
     EndTurn,
@@ -59,6 +62,7 @@ pub enum StopReason {
 
 /// Tokens of a request. All input tokens are the sum of the three input counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
+#[schema(as = anthropic::Usage)]
 pub struct Usage {
     /// Computed for this request.
     pub input_tokens: u32,
@@ -72,6 +76,7 @@ pub struct Usage {
 
 /// Parts of `output_tokens`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
+#[schema(as = anthropic::OutputTokensDetails)]
 pub struct OutputTokensDetails {
     pub thinking_tokens: u32,
 }
@@ -98,6 +103,7 @@ impl Usage {
 
 /// One event of a stream. Applied in order they build a [`Message`].
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[schema(as = anthropic::StreamEvent)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum StreamEvent {
     MessageStart {
@@ -128,6 +134,7 @@ pub enum StreamEvent {
 
 /// What is added to a block; its kind is that of the block.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = anthropic::Delta)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Delta {
     TextDelta {
@@ -147,6 +154,7 @@ pub enum Delta {
 
 /// How an answer ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = anthropic::MessageDelta)]
 pub struct MessageDelta {
     pub stop_reason: StopReason,
     pub stop_sequence: Option<String>,

@@ -8,6 +8,7 @@ use crate::{Error, range::checked};
 
 /// Whether to think before the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+#[schema(as = anthropic::ThinkingConfig)]
 pub(super) struct ThinkingConfig {
     /// `enabled`, `adaptive`, `disabled` or `between_tools`.
     r#type: String,
