@@ -122,9 +122,7 @@ impl OpenItem {
                 item_id,
                 output_index,
                 summary_index: 0,
-                part: SummaryText {
-                    text: String::new(),
-                },
+                part: SummaryText::new(String::new()),
             },
             Body::Function { .. } | Body::Custom { .. } | Body::Search { .. } => {
                 return vec![added];
@@ -313,7 +311,7 @@ fn end_reasoning(
         summary_index: 0,
         text: text.clone(),
     };
-    let part = SummaryText { text };
+    let part = SummaryText::new(text);
     let part_done = Event::SummaryPartDone {
         item_id: id.clone(),
         output_index,

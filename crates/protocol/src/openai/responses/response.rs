@@ -217,9 +217,9 @@ pub enum Execution {
 
 /// Text of a message.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-#[serde(tag = "type", rename = "output_text")]
 #[schema(as = responses::OutputText)]
 pub struct OutputText {
+    r#type: OutputTextType,
     pub text: String,
     /// Always empty.
     pub annotations: Vec<Value>,
@@ -230,6 +230,7 @@ pub struct OutputText {
 impl OutputText {
     pub(super) fn new(text: String, logprobs: Vec<Value>) -> Self {
         Self {
+            r#type: OutputTextType::OutputText,
             text,
             annotations: Vec::new(),
             logprobs,
@@ -237,12 +238,35 @@ impl OutputText {
     }
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = responses::OutputTextType)]
+enum OutputTextType {
+    OutputText,
+}
+
 /// Text of a thought.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(tag = "type", rename = "summary_text")]
 #[schema(as = responses::SummaryText)]
 pub struct SummaryText {
+    r#type: SummaryTextType,
     pub text: String,
+}
+
+impl SummaryText {
+    pub(super) fn new(text: String) -> Self {
+        Self {
+            r#type: SummaryTextType::SummaryText,
+            text,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = responses::SummaryTextType)]
+enum SummaryTextType {
+    SummaryText,
 }
 
 /// Tokens of a response.
