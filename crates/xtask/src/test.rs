@@ -2,6 +2,7 @@
 
 mod counts;
 mod sdk;
+mod templates;
 
 use std::{
     ops::AddAssign,
@@ -31,6 +32,8 @@ pub(crate) enum Suite {
     E2e,
     /// Official SDKs of every dialect against written answers.
     Sdk,
+    /// Real chat templates against Python's transformers.
+    Templates,
 }
 
 /// Runs the suites, all when none is named, also after one has failed.
@@ -50,6 +53,7 @@ pub(crate) fn run(suites: &[Suite]) -> Result<()> {
             Suite::Docs => ("docs", docs()),
             Suite::E2e => ("e2e", e2e(&starter)),
             Suite::Sdk => ("sdk", sdk::run()),
+            Suite::Templates => ("templates", templates::run()),
         };
         match outcome {
             Ok(outcome) => {
@@ -140,7 +144,7 @@ fn e2e(starter: &Path) -> Result<Outcome> {
 }
 
 /// Builds the program that end-to-end tests run.
-fn program(features: &[&str]) -> Result<PathBuf> {
+pub(crate) fn program(features: &[&str]) -> Result<PathBuf> {
     shell::run(
         shell::cargo()
             .current_dir(workspace::root())
