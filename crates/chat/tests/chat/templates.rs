@@ -255,3 +255,180 @@ fn formats_are_recognised_by_the_template() {
     assert_eq!(formats("gemma_style.jinja"), (None, None));
     assert_eq!(formats("smollm2.jinja"), (None, None));
 }
+
+/// Claude Code sends such turns to whatever model.
+#[test]
+fn later_system_turns_stay_where_the_template_shows_them_and_are_marked_elsewhere() {
+    let chat = ChatPrompt {
+        messages: vec![
+            Message::text(Role::System, "base"),
+            Message::text(Role::User, "hi"),
+            Message::text(Role::System, "skills"),
+            Message::text(Role::Assistant, "yes"),
+            Message::text(Role::User, "go"),
+        ],
+        ..ChatPrompt::default()
+    };
+    let shown = |template: &str| {
+        let model = model(template, &json!({}));
+        let rendered = model
+            .template()
+            .unwrap()
+            .render(&chat, &ReasoningOptions::default());
+        rendered.unwrap()
+    };
+    let in_place = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}";
+    assert_eq!(
+        shown(in_place),
+        "[system]base[user]hi[system]skills[assistant]yes[user]go"
+    );
+    let at_the_beginning = "{% for m in messages %}\
+        {% if m.role == 'system' and not loop.first %}\
+        {{ raise_exception('System message must be at the beginning.') }}{% endif %}\
+        [{{ m.role }}]{{ m.content }}{% endfor %}";
+    assert_eq!(
+        shown(at_the_beginning),
+        "[system]base[user]hi[user]<system-reminder>\nskills\n</system-reminder>\
+         [assistant]yes[user]go"
+    );
+    let alternating = "{% for m in messages %}\
+        {% if (m.role == 'user') != (loop.index0 % 2 == 0) %}\
+        {{ raise_exception('roles must alternate') }}{% endif %}\
+        [{{ m.role }}]{{ m.content }}{% endfor %}";
+    assert_eq!(
+        shown(alternating),
+        "[user]base\n\nhi\n\n<system-reminder>\nskills\n</system-reminder>[assistant]yes[user]go"
+    );
+}
+
+#[test]
+fn what_becomes_of_a_turn_does_not_depend_on_later_ones() {
+    let call = |id: &str| ToolCall {
+        id: id.into(),
+        name: "f".into(),
+        arguments: "{}".into(),
+    };
+    let result = |id: &str| Message {
+        tool_call_id: Some(id.into()),
+        ..Message::text(Role::Tool, "ok")
+    };
+    let messages = [
+        Message::text(Role::System, "base"),
+        Message::text(Role::System, "more"),
+        Message::text(Role::User, "hi"),
+        Message {
+            tool_calls: vec![call("call_1"), call("call_2")],
+            ..Message::text(Role::Assistant, "let me see")
+        },
+        result("call_1"),
+        result("call_2"),
+        Message::text(Role::User, "hurry"),
+        Message::text(Role::Assistant, "done"),
+        Message::text(Role::User, "go"),
+        Message::text(Role::System, "note"),
+        Message::text(Role::Assistant, "ok"),
+        Message::text(Role::User, "bye"),
+    ];
+    for name in [
+        "gemma_style",
+        "llama3_style",
+        "mistral_style",
+        "qwen3",
+        "smollm2",
+    ] {
+        let model = model(&fixture(&format!("{name}.jinja")), &json!({}));
+        let given = |count: usize| {
+            let chat = ChatPrompt {
+                messages: messages[..count].to_vec(),
+                ..ChatPrompt::default()
+            };
+            let variables = model
+                .template()
+                .unwrap()
+                .variables(&chat, &ReasoningOptions::default());
+            variables.unwrap()["messages"].as_array().unwrap().clone()
+        };
+        let whole = given(messages.len());
+        for count in [3, 7, 10] {
+            let before = given(count);
+            assert_eq!(before, whole[..before.len()], "{name}: {count}");
+        }
+    }
+}
+
+#[test]
+fn a_template_gets_one_call_a_turn_when_it_takes_no_more() {
+    let model = model(&fixture("llama3_style.jinja"), &json!({}));
+    let call = |id: &str| ToolCall {
+        id: id.into(),
+        name: id.into(),
+        arguments: "{}".into(),
+    };
+    let result = |id: &str| Message {
+        tool_call_id: Some(id.into()),
+        ..Message::text(Role::Tool, id)
+    };
+    let chat = ChatPrompt {
+        messages: vec![
+            Message::text(Role::User, "hi"),
+            Message {
+                tool_calls: vec![call("one"), call("two")],
+                content: Vec::new(),
+                ..Message::text(Role::Assistant, "")
+            },
+            result("two"),
+            result("one"),
+        ],
+        ..ChatPrompt::default()
+    };
+    let variables = model
+        .template()
+        .unwrap()
+        .variables(&chat, &ReasoningOptions::default())
+        .unwrap();
+    let turns: Vec<_> = variables["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|turn| {
+            let call = &turn["tool_calls"][0]["function"]["name"];
+            call.as_str()
+                .or(turn["content"].as_str())
+                .unwrap()
+                .to_owned()
+        })
+        .collect();
+    assert_eq!(turns, ["hi", "one", "one", "two", "two"]);
+}
+
+#[test]
+fn broken_and_missing_arguments_still_render() {
+    let template = "{% for m in messages %}[{{ m.role }}]{{ m.content }}\
+        {% for call in m.tool_calls or [] %}\
+        {% for key, value in call.function.arguments.items() %}<{{ key }}={{ value }}>{% endfor %}\
+        {% endfor %}{% endfor %}";
+    let model = model(template, &json!({}));
+    let rendered = |arguments: &str| {
+        let call = Message {
+            content: Vec::new(),
+            tool_calls: vec![ToolCall {
+                id: "call_1".into(),
+                name: "f".into(),
+                arguments: arguments.into(),
+            }],
+            ..Message::text(Role::Assistant, "")
+        };
+        let chat = ChatPrompt {
+            messages: vec![Message::text(Role::User, "hi"), call],
+            ..ChatPrompt::default()
+        };
+        let options = ReasoningOptions::default();
+        model.template().unwrap().render(&chat, &options).unwrap()
+    };
+    assert_eq!(rendered(r#"{"a": 1}"#), "[user]hi[assistant]<a=1>");
+    assert_eq!(rendered(""), "[user]hi[assistant]");
+    assert_eq!(
+        rendered(r#"{"a": "#),
+        r#"[user]hi[assistant]<arguments={"a": >"#
+    );
+}
