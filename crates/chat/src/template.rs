@@ -2,6 +2,7 @@
 
 mod environment;
 mod json;
+mod methods;
 mod probe;
 mod python;
 mod reasoning;

@@ -5,9 +5,8 @@ use std::{error::Error as _, fmt};
 use minijinja::{
     Environment, Error, ErrorKind, Output, State, Value, syntax::SyntaxConfig, value::ValueKind,
 };
-use minijinja_contrib::pycompat::unknown_method_callback;
 
-use super::{json, python};
+use super::{json, methods, python};
 
 /// An environment without templates.
 pub(super) fn new() -> Result<Environment<'static>, Error> {
@@ -17,10 +16,11 @@ pub(super) fn new() -> Result<Environment<'static>, Error> {
         .lstrip_blocks(true)
         .build()?;
     environment.set_syntax(syntax);
-    environment.set_unknown_method_callback(unknown_method_callback);
+    environment.set_unknown_method_callback(methods::call);
     environment.set_formatter(format);
     environment.add_filter("tojson", json::tojson);
     environment.add_filter("string", |value: &Value| python::str(value));
+    environment.add_filter("truncate", minijinja_contrib::filters::truncate);
     environment.add_test("iterable", is_iterable);
     environment.add_test("sequence", is_sequence);
     environment.add_function("raise_exception", raise_exception);

@@ -100,11 +100,24 @@ fn write_quoted(text: &str, out: &mut String) {
                 out.push('\\');
                 out.push(c);
             }
-            c if c.is_ascii_control() => {
-                let _ = write!(out, "\\x{:02x}", c as u32);
+            c if !is_printable(c) => {
+                let _ = match c as u32 {
+                    code @ ..0x100 => write!(out, "\\x{code:02x}"),
+                    code @ ..0x1_0000 => write!(out, "\\u{code:04x}"),
+                    code => write!(out, "\\U{code:08x}"),
+                };
             }
             c => out.push(c),
         }
     }
     out.push(quote);
+}
+
+/// Python escapes what `escape_debug` does; a mark that combines with the character before it is
+/// printable to both.
+fn is_printable(character: char) -> bool {
+    let shown = String::from_iter(['a', character])
+        .escape_debug()
+        .to_string();
+    !shown.contains("\\u{")
 }
