@@ -9,7 +9,8 @@ use macmlx_inference::{
 
 use crate::{
     ChatTemplate, Detokenizer, FirstSpace, Format, OutputParser, OutputStream, SpecialTokens,
-    Tokenizer, Tools, output_formats::OutputFormats, output_stream::Stops, tokenizer::Facts,
+    Tokenizer, Tools, output_checks::OutputChecks, output_formats::OutputFormats,
+    output_stream::Stops, tokenizer::Facts,
 };
 
 /// Tokenizer, chat template and output formats of one model.
@@ -33,8 +34,9 @@ pub struct Rendered {
     /// Offered to the model.
     tools: Tools,
     /// The end of `text` that its output goes on from: what opens a reasoning block or a call.
-    opened: String,
+    pub opened: String,
     single_tool_call: bool,
+    checks: OutputChecks,
     first_space: FirstSpace,
 }
 
@@ -132,17 +134,33 @@ impl ChatModel {
             ));
         };
         let mut formats: Vec<&'static dyn Format> = self.formats.reasoning.into_iter().collect();
+        let mut checks = OutputChecks::default();
+        let mut begun = None;
         if !chat.tools.is_empty() && chat.tool_choice != ToolChoice::None {
-            formats.push(self.check_tools(template, &chat.tool_choice)?);
+            let format = self.check_tools(template)?;
+            checks = OutputChecks::new(&chat.tools, &chat.tool_choice)?;
+            begun = self.begin_call(format, chat)?;
+            // One format may be of both kinds.
+            formats.retain(|other| other.name() != format.name() || other.kind() != format.kind());
+            formats.push(format);
         }
         let reasoning = self.check_reasoning(template, chat, reasoning)?;
         self.check_images(&chat.messages)?;
 
-        let text = template.render(chat, &reasoning)?;
-        let tokens = self.tokenizer.encode(&text, false)?;
-        let opened = self.opened(chat, &formats, &text);
-        let starts_in_reasoning =
+        let mut text = template.render(chat, &reasoning)?;
+        let mut opened = self.opened(chat, &formats, &text);
+        let mut starts_in_reasoning =
             OutputParser::new(&formats, Tools::default(), &opened).in_reasoning();
+        if let Some(begun) = begun {
+            if std::mem::take(&mut starts_in_reasoning) {
+                let close = formats.iter().find_map(|format| format.reasoning_close());
+                text.push_str(close.unwrap_or_default());
+                opened.clear();
+            }
+            text.push_str(&begun);
+            opened.push_str(&begun);
+        }
+        let tokens = self.tokenizer.encode(&text, false)?;
         Ok(Rendered {
             text,
             tokens,
@@ -151,6 +169,7 @@ impl ChatModel {
             tools: Tools::new(chat.tools.clone()),
             opened,
             single_tool_call: chat.single_tool_call,
+            checks,
             first_space: if chat.continue_final_message {
                 FirstSpace::Keep
             } else {
@@ -202,6 +221,7 @@ impl ChatModel {
             OutputParser::new(&rendered.formats, rendered.tools.clone(), &rendered.opened),
             stops,
             rendered.single_tool_call,
+            rendered.checks.clone(),
         )
     }
 
@@ -219,21 +239,11 @@ impl ChatModel {
         by_template.or_else(by_message).unwrap_or_default().into()
     }
 
-    fn check_tools(
-        &self,
-        template: &ChatTemplate,
-        choice: &ToolChoice,
-    ) -> Result<&'static dyn Format, InferenceError> {
+    fn check_tools(&self, template: &ChatTemplate) -> Result<&'static dyn Format, InferenceError> {
         if !template.reads_tools() {
             return Err(unsupported(
                 "tools",
                 format!("the chat template of `{}` does not take tools", self.id),
-            ));
-        }
-        if matches!(choice, ToolChoice::Required | ToolChoice::Named(_)) {
-            return Err(unsupported(
-                "tool_choice",
-                "the model can be offered tools (`auto`) but not made to call one".into(),
             ));
         }
         self.formats.tool_calls.ok_or_else(|| {
@@ -245,6 +255,40 @@ impl ChatModel {
                 ),
             )
         })
+    }
+
+    /// The beginning of a call that the request demands. `None`: it demands none.
+    fn begin_call(
+        &self,
+        format: &dyn Format,
+        chat: &ChatPrompt,
+    ) -> Result<Option<String>, InferenceError> {
+        let name = match &chat.tool_choice {
+            ToolChoice::Auto | ToolChoice::None => return Ok(None),
+            ToolChoice::Required => match chat.tools.as_slice() {
+                [only] => Some(only.name.as_str()),
+                _ => None,
+            },
+            ToolChoice::Named(name) if chat.tools.iter().any(|tool| tool.name == *name) => {
+                Some(name.as_str())
+            }
+            ToolChoice::Named(name) => {
+                return Err(InferenceError::InvalidRequest {
+                    param: Some("tool_choice".into()),
+                    message: format!("`tool_choice` names `{name}`, which is not among `tools`"),
+                });
+            }
+        };
+        let begun = format.begin_call(name).ok_or_else(|| {
+            unsupported(
+                "tool_choice",
+                format!(
+                    "`{}` can be offered tools (`auto`) but not made to call any one of them",
+                    self.id
+                ),
+            )
+        })?;
+        Ok(Some(begun))
     }
 
     /// An image is part of the question, so a model that does not see refuses it. In the result of
@@ -306,6 +350,7 @@ impl Rendered {
             tools: Tools::default(),
             opened: String::new(),
             single_tool_call: false,
+            checks: OutputChecks::default(),
             first_space: FirstSpace::Keep,
         }
     }

@@ -17,6 +17,15 @@ pub struct ChoiceOutput {
     /// Log probabilities of tokens whose text has not come out; empty when none were asked for.
     pending: VecDeque<TokenLogprob>,
     reasoning_tokens: u32,
+    /// A call of a strict tool, until it is complete.
+    held: Option<HeldCall>,
+}
+
+#[derive(Debug)]
+struct HeldCall {
+    name: String,
+    arguments: String,
+    events: Vec<GenerationEvent>,
 }
 
 impl ChoiceOutput {
@@ -27,6 +36,7 @@ impl ChoiceOutput {
             stream,
             pending: VecDeque::new(),
             reasoning_tokens: 0,
+            held: None,
         }
     }
 
@@ -41,8 +51,7 @@ impl ChoiceOutput {
     ) -> Result<(), InferenceError> {
         self.pending.extend(logprob);
         let pieces = self.stream.push(token);
-        self.emit(pieces, emit);
-        Ok(())
+        self.emit(pieces, true, emit)
     }
 
     /// Gives `emit` what was held back and [`GenerationEvent::Finished`]. `reason` is why no more
@@ -53,7 +62,13 @@ impl ChoiceOutput {
         mut emit: impl FnMut(GenerationEvent),
     ) -> Result<(), InferenceError> {
         let finish = self.stream.finish(reason);
-        self.emit(finish.pieces, &mut emit);
+        // What was cut off cannot be held against the model.
+        let is_whole = reason == FinishReason::Stop;
+        self.emit(finish.pieces, is_whole, &mut emit)?;
+        if is_whole {
+            let made_calls = finish.reason == FinishReason::ToolCalls;
+            self.stream.checks().end(made_calls)?;
+        }
         emit(GenerationEvent::Finished {
             choice: self.choice,
             reason: finish.reason,
@@ -83,7 +98,13 @@ impl ChoiceOutput {
         self.reasoning_tokens
     }
 
-    fn emit(&mut self, pieces: Vec<OutputPiece>, mut emit: impl FnMut(GenerationEvent)) {
+    /// `is_whole`: a call that ends here was not cut off.
+    fn emit(
+        &mut self,
+        pieces: Vec<OutputPiece>,
+        is_whole: bool,
+        mut emit: impl FnMut(GenerationEvent),
+    ) -> Result<(), InferenceError> {
         for OutputPiece { piece, tokens } in pieces {
             if matches!(piece, Piece::Reasoning(_)) {
                 self.reasoning_tokens += tokens as u32;
@@ -106,20 +127,56 @@ impl ChoiceOutput {
                     text,
                     tokens,
                 }),
-                Piece::ToolCall(part) => emit(GenerationEvent::ToolCall {
-                    choice,
-                    part: match part {
-                        CallPart::Start { name } => ToolCallPart::Start {
-                            id: call_id(),
-                            name,
-                        },
-                        CallPart::Arguments(text) => ToolCallPart::Arguments(text),
-                        CallPart::End => ToolCallPart::End,
-                    },
-                    tokens,
-                }),
+                Piece::ToolCall(part) => self.emit_call(part, tokens, is_whole, &mut emit)?,
             }
         }
+        Ok(())
+    }
+
+    fn emit_call(
+        &mut self,
+        part: CallPart,
+        tokens: Vec<TokenLogprob>,
+        is_whole: bool,
+        mut emit: impl FnMut(GenerationEvent),
+    ) -> Result<(), InferenceError> {
+        let checks = self.stream.checks();
+        match (&part, &mut self.held) {
+            (CallPart::Start { name }, _) => {
+                checks.name(name)?;
+                self.held = checks.is_strict(name).then(|| HeldCall {
+                    name: name.clone(),
+                    arguments: String::new(),
+                    events: Vec::new(),
+                });
+            }
+            (CallPart::Arguments(text), Some(held)) => held.arguments.push_str(text),
+            (CallPart::End, Some(held)) if is_whole => {
+                checks.arguments(&held.name, &held.arguments)?;
+            }
+            _ => {}
+        }
+        let is_end = part == CallPart::End;
+        let event = GenerationEvent::ToolCall {
+            choice: self.choice,
+            part: match part {
+                CallPart::Start { name } => ToolCallPart::Start {
+                    id: call_id(),
+                    name,
+                },
+                CallPart::Arguments(text) => ToolCallPart::Arguments(text),
+                CallPart::End => ToolCallPart::End,
+            },
+            tokens,
+        };
+        match &mut self.held {
+            Some(held) => held.events.push(event),
+            None => emit(event),
+        }
+        if is_end && let Some(held) = self.held.take() {
+            held.events.into_iter().for_each(emit);
+        }
+        Ok(())
     }
 }
 

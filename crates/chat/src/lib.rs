@@ -23,6 +23,7 @@ mod choice_output;
 mod detokenizer;
 mod needles;
 mod output;
+mod output_checks;
 mod output_formats;
 mod output_stream;
 mod stop;

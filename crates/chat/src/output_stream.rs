@@ -8,7 +8,9 @@ use std::collections::VecDeque;
 
 use macmlx_inference::FinishReason;
 
-use crate::{CallPart, Detokenizer, OutputParser, Piece, Span, StopMatcher};
+use crate::{
+    CallPart, Detokenizer, OutputParser, Piece, Span, StopMatcher, output_checks::OutputChecks,
+};
 
 /// A part of the output and the tokens whose text ends in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +52,7 @@ pub struct OutputStream {
     single_tool_call: bool,
     /// It is.
     is_over: bool,
+    checks: OutputChecks,
     /// Bytes of text that the detokenizer has given.
     detokenized: usize,
     /// Bytes whose piece the parser has given.
@@ -76,6 +79,7 @@ impl OutputStream {
         parser: OutputParser,
         stops: Stops,
         single_tool_call: bool,
+        checks: OutputChecks,
     ) -> Self {
         let matcher =
             |sequences: Vec<String>| (!sequences.is_empty()).then(|| StopMatcher::new(sequences));
@@ -92,6 +96,7 @@ impl OutputStream {
             made_calls: false,
             single_tool_call,
             is_over: false,
+            checks,
             detokenized: 0,
             parsed: 0,
             token_ends: VecDeque::new(),
@@ -126,6 +131,11 @@ impl OutputStream {
     /// Tokens not reported by [`Self::finish`] belong to the text that was cut.
     pub fn is_stopped(&self) -> bool {
         self.stop_sequence.is_some() || self.is_over
+    }
+
+    /// What the request demands of the pieces.
+    pub(crate) fn checks(&self) -> &OutputChecks {
+        &self.checks
     }
 
     /// Whether the model is thinking.

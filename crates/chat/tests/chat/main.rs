@@ -7,8 +7,10 @@
 )]
 
 mod detokenizer;
+mod forced_calls;
 mod model;
 mod model_output;
 mod output_cases;
+mod output_properties;
 mod templates;
 mod tokenizers;

@@ -220,10 +220,6 @@ fn tools_are_never_dropped() {
     // Calls in no known notation are looked for as plain JSON.
     assert_eq!(param(foreign, ToolChoice::Auto), None);
     assert_eq!(param(HERMES, ToolChoice::Auto), None);
-    assert_eq!(
-        param(HERMES, ToolChoice::Required).as_deref(),
-        Some("tool_choice")
-    );
     assert_eq!(param(plain, ToolChoice::None), None);
 }
 

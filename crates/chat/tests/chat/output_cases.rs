@@ -7,7 +7,7 @@ use macmlx_chat::{CallPart, FORMATS, Format, Kind, OutputParser, Piece, Span, To
 use macmlx_inference::ToolDefinition;
 use serde_json::{Value, json};
 
-fn formats(names: &Value) -> Vec<&'static dyn Format> {
+pub(crate) fn formats(names: &Value) -> Vec<&'static dyn Format> {
     names
         .as_array()
         .unwrap()
@@ -27,7 +27,7 @@ fn formats(names: &Value) -> Vec<&'static dyn Format> {
 }
 
 /// What is offered in all cases.
-fn tools() -> Tools {
+pub(crate) fn tools() -> Tools {
     let tool = |name: &str, parameters| ToolDefinition {
         name: name.into(),
         description: None,
@@ -47,7 +47,7 @@ fn tools() -> Tools {
 }
 
 /// Neighbours of a kind joined, empty pieces left out.
-fn joined(spans: &[Span]) -> Value {
+pub(crate) fn joined(spans: &[Span]) -> Value {
     let mut out: Vec<(&str, Value)> = Vec::new();
     for span in spans {
         match (&span.piece, out.last_mut()) {
@@ -78,7 +78,7 @@ fn joined(spans: &[Span]) -> Value {
         .collect()
 }
 
-fn parse(case: &Value, pieces: &[&str]) -> Value {
+pub(crate) fn parse(case: &Value, pieces: &[&str]) -> Value {
     let mut parser = OutputParser::new(
         &formats(&case["formats"]),
         tools(),
@@ -91,7 +91,7 @@ fn parse(case: &Value, pieces: &[&str]) -> Value {
     joined(&spans)
 }
 
-fn cases() -> Vec<Value> {
+pub(crate) fn cases() -> Vec<Value> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/output");
     let mut cases = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -102,7 +102,7 @@ fn cases() -> Vec<Value> {
 }
 
 /// All ways a text is fed: whole, by character, and cut in two at each place.
-fn splits(text: &str) -> impl Iterator<Item = Vec<&str>> {
+pub(crate) fn splits(text: &str) -> impl Iterator<Item = Vec<&str>> {
     let by_character = text
         .char_indices()
         .map(|(at, c)| &text[at..at + c.len_utf8()])
@@ -153,59 +153,4 @@ fn only_what_could_become_a_marker_is_held_back() {
     assert_eq!(push("<think>Hm"), json!([{"reasoning": "Hm"}]));
     assert_eq!(push("m. </thi"), json!([{"reasoning": "m."}]));
     assert_eq!(push("s>"), json!([{"reasoning": " </this>"}]));
-}
-
-/// Texts put together from markers, parts of markers and parts of calls, in any order.
-#[test]
-fn any_text_gives_the_same_at_every_split_and_all_of_it_is_accounted_for() {
-    const PARTS: [&str; 18] = [
-        "<think>",
-        "</think>",
-        "<tool_call>",
-        "</tool_call>",
-        "[TOOL_CALLS]",
-        "<|python_tag|>",
-        "<thi",
-        "</tool",
-        "[TOOL",
-        r#"{"name": "f", "arguments": {"a": "é"}}"#,
-        r#"{"name""#,
-        r#": "f"}"#,
-        r#"[{"name": "f"}]"#,
-        "\"",
-        "```json",
-        "\n ",
-        "word",
-        "👋",
-    ];
-    let sets = [
-        json!([]),
-        json!(["think"]),
-        json!(["think", "hermes"]),
-        json!(["mistral"]),
-        json!(["think", "llama3_json"]),
-    ];
-    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
-    let mut next = |bound: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state % bound as u64) as usize
-    };
-    for round in 0..600 {
-        let text: String = (0..=next(7)).map(|_| PARTS[next(PARTS.len())]).collect();
-        let case = json!({
-            "name": text,
-            "formats": sets[round % sets.len()],
-            "opened": if next(3) == 0 { "<think>" } else { "" },
-        });
-        let whole = parse(&case, &[&text]);
-        for (at, _) in text.char_indices() {
-            let (head, tail) = text.split_at(at);
-            assert_eq!(parse(&case, &[head, tail]), whole, "{case} at {at}");
-        }
-        let chars: Vec<String> = text.chars().map(String::from).collect();
-        let singles: Vec<&str> = chars.iter().map(String::as_str).collect();
-        assert_eq!(parse(&case, &singles), whole, "{case}");
-    }
 }

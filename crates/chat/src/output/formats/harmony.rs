@@ -83,36 +83,74 @@ enum Content {
 
 impl Message {
     fn head(&mut self, text: &str, is_last: bool, out: &mut Sink) -> Step {
-        let is_head = |c: char| c.is_alphanumeric() || " _-.:=/<|>".contains(c);
         let found = text.find(MESSAGE);
-        let head = &text[..found.unwrap_or(text.len())];
-        let is_broken = head.len() > HEAD_LIMIT
-            || head.contains(|c| !is_head(c))
-            || head.contains(START)
-            || head.contains("<|end|>");
-        match found {
-            _ if is_broken => return Step::Text,
-            None if is_last => return Step::Text,
-            None => return Step::Wait,
-            Some(_) => {}
-        }
-        let head = self.head.clone() + head;
-        let recipient = head
-            .split_once("to=")
-            .and_then(|(_, after)| after.split([' ', '<']).next())
-            .filter(|recipient| !recipient.is_empty());
-        let channel = head.split_once(CHANNEL).map_or("", |(_, after)| after);
+        let head = self.head.clone() + &text[..found.unwrap_or(text.len())];
+        let Some(at) = found else {
+            let is_over = is_last || head.len() > HEAD_LIMIT || head.contains(|c| !is_head(c));
+            return if is_over { Step::Text } else { Step::Wait };
+        };
+        let Some(Head { channel, recipient }) = read_head(&head) else {
+            return Step::Text;
+        };
         self.content = match recipient {
             Some(_) if !self.has_tools => return Step::Text,
             Some(recipient) => {
                 out.start(recipient.strip_prefix("functions.").unwrap_or(recipient));
                 Some(Content::Call)
             }
-            None if channel.trim_start().starts_with("analysis") => Some(Content::Reasoning),
+            None if channel == "analysis" => Some(Content::Reasoning),
             None => Some(Content::Text),
         };
-        Step::Took(found.unwrap_or(0) + MESSAGE.len())
+        Step::Took(at + MESSAGE.len())
     }
+}
+
+/// What may stand in a head.
+fn is_head(c: char) -> bool {
+    c.is_alphanumeric() || " _-.:=/<|>".contains(c)
+}
+
+struct Head<'a> {
+    channel: &'a str,
+    recipient: Option<&'a str>,
+}
+
+/// A head: role, channel, recipient and content type, in any order that models write. `None`: it
+/// has something else.
+fn read_head(head: &str) -> Option<Head<'_>> {
+    let mut channel = "";
+    let mut recipient = None;
+    let mut parts = head.split(CHANNEL);
+    let before = parts.next().unwrap_or_default();
+    let after = parts.next();
+    if parts.next().is_some() {
+        return None;
+    }
+    let mut take = |word| match word {
+        "assistant" | "json" | "code" | "text" => Some(()),
+        word => {
+            let name = word.strip_prefix("to=")?;
+            let is_name = !name.is_empty() && !name.contains(['<', '|', '>', '=']);
+            recipient = is_name.then_some(name);
+            recipient.map(drop)
+        }
+    };
+    before
+        .split(' ')
+        .filter(|word| !word.is_empty())
+        .try_for_each(&mut take)?;
+    if let Some(after) = after {
+        let mut words = after
+            .split([' '].as_slice())
+            .flat_map(|word| word.split(CONSTRAIN))
+            .filter(|word| !word.is_empty());
+        channel = words.next()?;
+        if !["analysis", "commentary", "final"].contains(&channel) {
+            return None;
+        }
+        words.try_for_each(&mut take)?;
+    }
+    Some(Head { channel, recipient })
 }
 
 impl Block for Message {

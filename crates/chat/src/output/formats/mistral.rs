@@ -5,16 +5,27 @@
 use super::{Format, Kind};
 use crate::output::{
     Block, Tools,
-    readers::{Either, json_calls::JsonCalls, named_json::NamedJson},
+    readers::{
+        Either,
+        json_calls::{JsonCalls, JsonFormat},
+        named_json::NamedJson,
+    },
 };
 
+const OPEN: &[&str] = &["[TOOL_CALLS]"];
 const ARGS: &str = "[ARGS]";
 const CALL_ID: &str = "[CALL_ID]";
 
+static LIST: JsonFormat = JsonFormat {
+    open: OPEN,
+    is_list: true,
+    ..JsonFormat::new("mistral", |_| false)
+};
+
 static NAMED: NamedJson = NamedJson {
-    name: "mistral",
-    detect: |template| template.contains("[TOOL_CALLS]"),
-    open: &["[TOOL_CALLS]"],
+    name: "mistral_args",
+    detect: |_| false,
+    open: OPEN,
     call_open: None,
     tool: |head| {
         let end = head.find(ARGS).unwrap_or(head.len());
@@ -31,36 +42,55 @@ static NAMED: NamedJson = NamedJson {
     },
 };
 
+/// Mistral's models write calls in one of two ways, by their age; both are read.
 #[derive(Debug)]
-pub(super) struct Mistral;
+pub(super) struct Mistral {
+    name: &'static str,
+    /// Newer: `name[ARGS]{…}`.
+    is_named: bool,
+}
+
+pub(super) static MISTRAL: Mistral = Mistral {
+    name: "mistral",
+    is_named: false,
+};
+
+pub(super) static MISTRAL_ARGS: Mistral = Mistral {
+    name: "mistral_args",
+    is_named: true,
+};
 
 impl Format for Mistral {
     fn name(&self) -> &'static str {
-        NAMED.name()
+        self.name
     }
 
     fn kind(&self) -> Kind {
-        NAMED.kind()
+        Kind::ToolCalls
     }
 
     fn detect(&self, template: &str) -> bool {
-        NAMED.detect(template)
+        template.contains(OPEN[0]) && (!self.is_named || template.contains(ARGS))
     }
 
     fn open(&self) -> &'static [&'static str] {
-        NAMED.open()
+        OPEN
     }
 
     fn inner_markers(&self) -> Vec<&'static str> {
-        NAMED.inner_markers()
+        vec![ARGS, CALL_ID]
     }
 
     fn block(&self, open: &'static str, tools: &Tools) -> Box<dyn Block> {
-        let json = JsonCalls::new(None, self.open(), None);
+        let json = JsonCalls::new(None, OPEN, None);
         Box::new(Either::new(json, NAMED.reader(open, tools)))
     }
 
     fn begin_call(&self, name: Option<&str>) -> Option<String> {
-        NAMED.begin_call(name)
+        if self.is_named {
+            NAMED.begin_call(name)
+        } else {
+            LIST.begin_call(name)
+        }
     }
 }

@@ -46,9 +46,13 @@ pub(in crate::output) struct Tags {
 }
 
 impl Tags {
-    /// What ends a value; the next parameter does where its own mark is missing.
-    fn value_ends(&self) -> [&'static str; 3] {
-        [self.value_close, self.call_close, self.key]
+    /// What ends a value. Where tags repeat names, models leave the closing one out now and then,
+    /// and the next parameter or the call's end will do.
+    fn value_ends(&self) -> Vec<&'static str> {
+        match self.call {
+            Some(_) => vec![self.value_close, self.call_close, self.key],
+            None => vec![self.value_close],
+        }
     }
 }
 
