@@ -21,6 +21,7 @@ use macmlx_inference::{GenerationEvent, InferenceError};
 use macmlx_protocol::{
     Context, Endpoint, Error, Reply, StreamEncoder, Translation,
     anthropic::messages::Messages,
+    ollama::{chat::Chat, generate::Generate},
     openai::{chat_completions::ChatCompletions, completions::Completions, responses::Responses},
 };
 use macmlx_test_support::{golden::Golden, sse};
@@ -88,6 +89,8 @@ fn run(case: &Path, golden: Golden) -> Result<(), String> {
         "/completions" => check::<Completions>(case, golden, request.body),
         "/responses" => check::<Responses>(case, golden, request.body),
         "/messages" => check::<Messages>(case, golden, request.body),
+        "/api/chat" => check::<Chat>(case, golden, request.body),
+        "/api/generate" => check::<Generate>(case, golden, request.body),
         other => Err(format!("no endpoint takes {other}")),
     }
 }
@@ -179,6 +182,9 @@ fn same_text(stream: &str, reply: &Value) -> Result<(), String> {
     if reply["object"] == "response" {
         return ends_with(stream, reply);
     }
+    if reply.get("created_at").is_some() {
+        return same_lines(stream, reply);
+    }
     let mut joined: BTreeMap<u64, String> = BTreeMap::new();
     for chunk in sse::parse(stream)
         .iter()
@@ -214,6 +220,42 @@ fn same_text(stream: &str, reply: &Value) -> Result<(), String> {
         Ok(())
     } else {
         Err(format!("the stream says {joined:?}, the reply {whole:?}"))
+    }
+}
+
+/// The lines of Ollama's stream, added up, are the whole reply.
+fn same_lines(stream: &str, reply: &Value) -> Result<(), String> {
+    let mut sum = Value::Null;
+    for line in stream.lines() {
+        let mut line: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
+        for field in [
+            "/message/content",
+            "/message/thinking",
+            "/message/tool_calls",
+            "/response",
+            "/thinking",
+            "/tool_calls",
+            "/logprobs",
+        ] {
+            let joined = match (sum.pointer(field), line.pointer(field)) {
+                (Some(Value::String(before)), Some(Value::String(new))) => {
+                    json!(format!("{before}{new}"))
+                }
+                (Some(Value::Array(before)), Some(Value::Array(new))) => {
+                    json!([before.as_slice(), new.as_slice()].concat())
+                }
+                (Some(before), None) => before.clone(),
+                _ => continue,
+            };
+            let (parent, name) = field.rsplit_once('/').unwrap();
+            line.pointer_mut(parent).unwrap()[name] = joined;
+        }
+        sum = line;
+    }
+    if &sum == reply {
+        Ok(())
+    } else {
+        Err(format!("the stream adds up to {sum}, the reply is {reply}"))
     }
 }
 

@@ -11,6 +11,7 @@ use std::{fs, path::Path};
 use macmlx_protocol::{
     Context, Endpoint, Error,
     anthropic::messages::Messages,
+    ollama::{chat::Chat, generate::Generate},
     openai::{chat_completions::ChatCompletions, completions::Completions, responses::Responses},
 };
 use serde_json::{Value, json};
@@ -39,7 +40,7 @@ fn wrong_values() -> Vec<Value> {
 
 #[test]
 fn no_value_anywhere_is_fatal() {
-    for dialect in ["openai", "anthropic", "responses"] {
+    for dialect in ["openai", "anthropic", "responses", "ollama"] {
         let refused = refusals(dialect);
         assert!(refused > 1000, "{dialect}: {refused}");
     }
@@ -65,6 +66,8 @@ fn refusals(dialect: &str) -> u32 {
                     "/v1/completions" => translate::<Completions>(&body),
                     "/v1/messages" | "/v1/messages?beta=true" => translate::<Messages>(&body),
                     "/v1/responses" => translate::<Responses>(&body),
+                    "/api/chat" => translate::<Chat>(&body),
+                    "/api/generate" => translate::<Generate>(&body),
                     other => panic!("no endpoint takes {other}"),
                 };
                 if let Err(error) = result {

@@ -1,3 +1,38 @@
 //! Ollama's dialect.
+//!
+//! Source: `api/types.go` and `server/routes.go` of Ollama, August 2026.
 
+pub mod answer;
+pub mod chat;
+mod context;
 pub mod error;
+pub mod files;
+pub mod generate;
+pub mod generation;
+mod keep_alive;
+mod messages;
+pub mod models;
+mod options;
+pub mod refused;
+pub mod show;
+mod think;
+mod time;
+
+use crate::Error;
+
+/// The model a request names; Ollama's older field is `name`.
+fn named(model: Option<String>, name: Option<String>) -> Result<String, Error> {
+    model
+        .or(name)
+        .filter(|model| !model.trim().is_empty())
+        .ok_or_else(|| Error::invalid("model", "model is required"))
+}
+
+/// Refuses a field that would change the answer.
+fn refuse_if(is_asked: bool, param: &str, reason: &str) -> Result<(), Error> {
+    if is_asked {
+        Err(Error::unsupported(param, reason))
+    } else {
+        Ok(())
+    }
+}

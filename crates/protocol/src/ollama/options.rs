@@ -1,0 +1,302 @@
+//! `options`: how to draw tokens and when to end.
+//!
+//! What concerns only how Ollama's own runner uses the machine (`num_ctx`, `num_batch`, `num_gpu`,
+//! `num_thread`, …) is taken and not needed: every model gets its whole context and all of the
+//! device.
+
+use std::ops::Bound;
+
+use macmlx_inference::{SamplingParams, StopConditions};
+use serde::Deserialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::refuse_if;
+use crate::{Error, json::fields_at, range::checked};
+
+/// Tokens that penalties look back, when a client sets a penalty and says no more.
+const DEFAULT_PENALTY_WINDOW: u32 = 64;
+const NO_SAMPLER: &str = "this sampler is not available";
+
+/// The options that change an answer; others may be there.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, ToSchema)]
+#[schema(as = ollama::Options)]
+pub(super) struct Options {
+    /// Most tokens of the answer; −1 and −2: until the context is full.
+    #[schema(value_type = Option<i64>)]
+    num_predict: Option<Whole>,
+    temperature: Option<f32>,
+    #[schema(value_type = Option<i64>)]
+    top_k: Option<Whole>,
+    top_p: Option<f32>,
+    min_p: Option<f32>,
+    typical_p: Option<f32>,
+    /// Tokens that penalties look back; −1: all.
+    #[schema(value_type = Option<i64>)]
+    repeat_last_n: Option<Whole>,
+    repeat_penalty: Option<f32>,
+    presence_penalty: Option<f32>,
+    frequency_penalty: Option<f32>,
+    /// −1: random.
+    #[schema(value_type = Option<i64>)]
+    seed: Option<Whole>,
+    #[schema(value_type = Option<Vec<String>>)]
+    stop: Option<OneOrMany>,
+    /// Only 0 (off).
+    #[schema(value_type = Option<i64>)]
+    mirostat: Option<Whole>,
+    /// Only 1 (off).
+    tfs_z: Option<f32>,
+    /// Only true.
+    penalize_newline: Option<bool>,
+    /// Taken; a model always has its whole context.
+    #[schema(value_type = Option<i64>)]
+    num_ctx: Option<Whole>,
+}
+
+/// A whole number, also where a client writes it with a fraction, which is cut as Ollama does.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(untagged, expecting = "must be an integer")]
+enum Whole {
+    Integer(i64),
+    Number(f64),
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged, expecting = "must be an array of strings")]
+enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Whole {
+    fn get(self) -> i64 {
+        match self {
+            Self::Integer(value) => value,
+            Self::Number(value) => value as i64,
+        }
+    }
+}
+
+/// Reads the field. Some languages write an empty object as an empty list.
+pub(super) fn read(options: Option<&Value>) -> Result<(SamplingParams, StopConditions), Error> {
+    match options {
+        None | Some(Value::Null) => Options::default().into_parts(),
+        Some(Value::Array(items)) if items.is_empty() => Options::default().into_parts(),
+        Some(options @ Value::Object(_)) => fields_at::<Options>(options, "options")?.into_parts(),
+        Some(_) => Err(Error::invalid("options", "options must be an object")),
+    }
+}
+
+impl Options {
+    fn into_parts(self) -> Result<(SamplingParams, StopConditions), Error> {
+        refuse_if(
+            self.mirostat.is_some_and(|version| version.get() != 0),
+            "options.mirostat",
+            NO_SAMPLER,
+        )?;
+        refuse_if(
+            self.tfs_z.is_some_and(|z| (z - 1.0).abs() > f32::EPSILON),
+            "options.tfs_z",
+            NO_SAMPLER,
+        )?;
+        refuse_if(
+            self.penalize_newline == Some(false),
+            "options.penalize_newline",
+            "penalties count every token",
+        )?;
+        whole("num_ctx", self.num_ctx, 0)?;
+        let max_tokens = whole("num_predict", self.num_predict, -2)?;
+        let sequences = match self.stop.clone() {
+            None => Vec::new(),
+            Some(OneOrMany::One(sequence)) => vec![sequence],
+            Some(OneOrMany::Many(sequences)) => sequences,
+        };
+        if sequences.iter().any(String::is_empty) {
+            return Err(Error::invalid(
+                "options.stop",
+                "options.stop: a stop sequence is empty",
+            ));
+        }
+        let stop = StopConditions {
+            sequences,
+            max_tokens: max_tokens
+                .filter(|&tokens| tokens > 0)
+                .map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX)),
+            ..StopConditions::default()
+        };
+        Ok((self.sampling()?, stop))
+    }
+
+    fn sampling(self) -> Result<SamplingParams, Error> {
+        let has_penalty = [
+            self.repeat_penalty,
+            self.presence_penalty,
+            self.frequency_penalty,
+        ]
+        .iter()
+        .any(Option::is_some);
+        Ok(SamplingParams {
+            temperature: checked("options.temperature", self.temperature, 0.0..=100.0)?,
+            top_p: checked("options.top_p", self.top_p, 0.0..=1.0)?,
+            top_k: whole("top_k", self.top_k, i64::MIN)?
+                .map(|k| u32::try_from(k.max(0)).unwrap_or(u32::MAX)),
+            min_p: checked("options.min_p", self.min_p, 0.0..=1.0)?,
+            typical_p: checked("options.typical_p", self.typical_p, 0.0..=1.0)?,
+            repetition_penalty: checked(
+                "options.repeat_penalty",
+                self.repeat_penalty,
+                (Bound::Excluded(0.0), Bound::Included(100.0)),
+            )?,
+            presence_penalty: checked(
+                "options.presence_penalty",
+                self.presence_penalty,
+                -2.0..=2.0,
+            )?,
+            frequency_penalty: checked(
+                "options.frequency_penalty",
+                self.frequency_penalty,
+                -2.0..=2.0,
+            )?,
+            penalty_window: match whole("repeat_last_n", self.repeat_last_n, -1)? {
+                Some(-1) => None,
+                Some(window) => Some(u32::try_from(window).unwrap_or(u32::MAX)),
+                None => has_penalty.then_some(DEFAULT_PENALTY_WINDOW),
+            },
+            seed: self
+                .seed
+                .map(Whole::get)
+                .filter(|&seed| seed != -1)
+                .map(i64::cast_unsigned),
+            ..SamplingParams::default()
+        })
+    }
+}
+
+fn whole(name: &str, value: Option<Whole>, least: i64) -> Result<Option<i64>, Error> {
+    checked(&format!("options.{name}"), value.map(Whole::get), least..)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn parts(options: &Value) -> Result<(SamplingParams, StopConditions), Error> {
+        read(Some(options))
+    }
+
+    fn refused(options: &Value) -> String {
+        match parts(options).unwrap_err() {
+            Error::Invalid { param, .. } => param.unwrap(),
+            Error::Unsupported { param, .. } => param,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn options_of_the_documentation_are_mapped() {
+        let (sampling, stop) = parts(&json!({
+            "num_keep": 5, "seed": 42, "num_predict": 100, "top_k": 20, "top_p": 0.9, "min_p": 0.5,
+            "typical_p": 0.7, "repeat_last_n": 33, "temperature": 0.8, "repeat_penalty": 1.2,
+            "presence_penalty": 1.5, "frequency_penalty": 1.0, "penalize_newline": true,
+            "stop": ["\n", "user:"], "numa": false, "num_ctx": 1024, "num_batch": 2, "num_gpu": 1,
+            "main_gpu": 0, "use_mmap": true, "num_thread": 8, "mirostat": 0, "tfs_z": 1,
+            "draft_num_predict": 4, "low_vram": false,
+        }))
+        .unwrap();
+        assert_eq!(
+            sampling,
+            SamplingParams {
+                temperature: Some(0.8),
+                top_p: Some(0.9),
+                top_k: Some(20),
+                min_p: Some(0.5),
+                typical_p: Some(0.7),
+                repetition_penalty: Some(1.2),
+                presence_penalty: Some(1.5),
+                frequency_penalty: Some(1.0),
+                penalty_window: Some(33),
+                seed: Some(42),
+                ..SamplingParams::default()
+            }
+        );
+        assert_eq!(stop.sequences, ["\n", "user:"]);
+        assert_eq!(stop.max_tokens, Some(100));
+    }
+
+    #[test]
+    fn values_that_leave_it_to_the_model() {
+        let (sampling, stop) = parts(&json!({
+            "seed": -1, "num_predict": -1, "temperature": null, "stop": null, "mirostat": null,
+        }))
+        .unwrap();
+        assert_eq!(sampling, SamplingParams::default());
+        assert_eq!(stop, StopConditions::default());
+        for (tokens, expected) in [
+            (-2, None),
+            (0, None),
+            (1, Some(1)),
+            (i64::MAX, Some(u32::MAX)),
+        ] {
+            let (_, stop) = parts(&json!({"num_predict": tokens})).unwrap();
+            assert_eq!(stop.max_tokens, expected, "{tokens}");
+        }
+    }
+
+    #[test]
+    fn penalties_look_back_as_far_as_ollamas() {
+        let window = |options: Value| parts(&options).unwrap().0.penalty_window;
+        assert_eq!(window(json!({"repeat_penalty": 1.1})), Some(64));
+        assert_eq!(
+            window(json!({"repeat_penalty": 1.1, "repeat_last_n": -1})),
+            None
+        );
+        assert_eq!(
+            window(json!({"repeat_penalty": 1.1, "repeat_last_n": 0})),
+            Some(0)
+        );
+        assert_eq!(window(json!({})), None);
+    }
+
+    #[test]
+    fn whole_numbers_may_have_a_fraction_of_nothing() {
+        let (sampling, stop) =
+            parts(&json!({"top_k": 20.0, "num_predict": 5.0, "num_ctx": 8192.0, "stop": "x"}))
+                .unwrap();
+        assert_eq!((sampling.top_k, stop.max_tokens), (Some(20), Some(5)));
+        assert_eq!(stop.sequences, ["x"]);
+    }
+
+    #[test]
+    fn what_cannot_be_honoured_is_named() {
+        for (name, value) in [
+            ("mirostat", json!(2)),
+            ("tfs_z", json!(0.5)),
+            ("penalize_newline", json!(false)),
+            ("temperature", json!(-1)),
+            ("temperature", json!("hot")),
+            ("top_p", json!(1.5)),
+            ("min_p", json!(-0.1)),
+            ("typical_p", json!(2)),
+            ("repeat_penalty", json!(0)),
+            ("presence_penalty", json!(3)),
+            ("frequency_penalty", json!(-3)),
+            ("repeat_last_n", json!(-2)),
+            ("num_predict", json!(-3)),
+            ("num_predict", json!("all")),
+            ("num_ctx", json!("big")),
+            ("num_ctx", json!(-1)),
+            ("seed", json!("x")),
+            ("stop", json!([""])),
+            ("stop", json!([1])),
+        ] {
+            assert_eq!(refused(&json!({name: value})), format!("options.{name}"));
+        }
+        for options in [json!([1]), json!("hot"), json!(1)] {
+            assert_eq!(refused(&options), "options");
+        }
+        assert!(parts(&json!([])).is_ok());
+    }
+}

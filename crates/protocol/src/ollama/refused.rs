@@ -1,0 +1,31 @@
+//! Ollama's routes that are refused, each with what to do instead.
+
+use crate::Error;
+
+/// `POST /api/create`.
+pub fn create() -> Error {
+    Error::unsupported(
+        "/api/create",
+        "models are not made from Modelfiles; pull one from Hugging Face, import a GGUF file with \
+         `macmlx import`, and give system prompts and options with each request",
+    )
+}
+
+/// `POST /api/push`.
+pub fn push() -> Error {
+    Error::unsupported("/api/push", "models are not uploaded from here")
+}
+
+/// `/api/blobs/{digest}`.
+pub fn blobs() -> Error {
+    Error::unsupported(
+        "/api/blobs",
+        "models are not made from uploaded files; pull one from Hugging Face or import a GGUF file \
+         with `macmlx import`",
+    )
+}
+
+/// `POST /api/embed` and `POST /api/embeddings`.
+pub fn embed(path: &str) -> Error {
+    Error::unsupported(path, "embeddings are not available")
+}
