@@ -30,4 +30,4 @@ pub use request::{
 };
 pub use sampling::{Dry, SamplingParams, Xtc};
 #[cfg(feature = "test-support")]
-pub use scripted::{ScriptedBackend, ScriptedCatalog};
+pub use scripted::{FilesRequest, ScriptedBackend, ScriptedCatalog, ScriptedModelFiles};

@@ -5,12 +5,13 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
+use futures::{FutureExt, StreamExt, future::BoxFuture, stream, stream::BoxStream};
 use serde_json::json;
 
 use crate::{
     Backend, Catalog, EventStream, GenerateRequest, GenerationEvent, InferenceError, LoadedModel,
-    ModelCard, ModelDescription, ModelTraits, TokenizeInput, TokenizeRequest,
+    ModelCard, ModelDescription, ModelFiles, ModelFilesError, ModelTraits, PullProgress,
+    TokenizeInput, TokenizeRequest,
 };
 
 type Script = Result<Vec<Result<GenerationEvent, InferenceError>>, InferenceError>;
@@ -154,5 +155,81 @@ impl Catalog for ScriptedCatalog {
             config: json!({"model_type": card.model_type}),
             ..ModelDescription::default()
         })
+    }
+}
+
+/// What was asked of [`ScriptedModelFiles`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FilesRequest {
+    Pull(String),
+    Delete(String),
+    Copy(String, String),
+}
+
+/// Plays the same steps for each pull, does what else it is asked for, and keeps what it was asked.
+#[derive(Debug, Default)]
+pub struct ScriptedModelFiles {
+    steps: Vec<Result<PullProgress, ModelFilesError>>,
+    refusal: Option<ModelFilesError>,
+    seen: Mutex<Vec<FilesRequest>>,
+}
+
+impl ScriptedModelFiles {
+    pub fn pulling(steps: Vec<Result<PullProgress, ModelFilesError>>) -> Self {
+        Self {
+            steps,
+            ..Self::default()
+        }
+    }
+
+    /// Deletions and copies fail.
+    pub fn refusing(refusal: ModelFilesError) -> Self {
+        Self {
+            refusal: Some(refusal),
+            ..Self::default()
+        }
+    }
+
+    /// What was asked so far, oldest first.
+    pub fn requests(&self) -> Vec<FilesRequest> {
+        self.seen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn see(&self, request: FilesRequest) {
+        self.seen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(request);
+    }
+
+    fn done(&self) -> Result<(), ModelFilesError> {
+        self.refusal.clone().map_or(Ok(()), Err)
+    }
+}
+
+impl ModelFiles for ScriptedModelFiles {
+    fn pull(
+        &self,
+        repository: String,
+    ) -> BoxStream<'static, Result<PullProgress, ModelFilesError>> {
+        self.see(FilesRequest::Pull(repository));
+        stream::iter(self.steps.clone()).boxed()
+    }
+
+    fn delete(&self, reference: String) -> BoxFuture<'_, Result<String, ModelFilesError>> {
+        self.see(FilesRequest::Delete(reference.clone()));
+        async move { self.done().map(|()| reference) }.boxed()
+    }
+
+    fn copy(
+        &self,
+        source: String,
+        destination: String,
+    ) -> BoxFuture<'_, Result<(), ModelFilesError>> {
+        self.see(FilesRequest::Copy(source, destination));
+        async move { self.done() }.boxed()
     }
 }

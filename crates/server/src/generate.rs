@@ -56,6 +56,17 @@ pub(crate) async fn run<E: StreamEncoder>(
 ) -> Result<Response, Error> {
     let Translation { requests, encoder } = translation;
     let starting = start(Arc::clone(&app.backend), requests);
+    deliver(app, starting, encoder, wants_stream, closing).await
+}
+
+/// Answers with what has been started.
+pub(crate) async fn deliver<E: StreamEncoder>(
+    app: &App,
+    starting: Starting,
+    encoder: E,
+    wants_stream: bool,
+    closing: Closing,
+) -> Result<Response, Error> {
     if wants_stream {
         stream(app, starting, encoder, closing).await
     } else {

@@ -3,13 +3,13 @@
 //!
 //! ```no_run
 //! # use std::{sync::Arc, time::Duration};
-//! # use macmlx_inference::{Backend, Catalog};
-//! # async fn run(backend: Arc<dyn Backend>, catalog: Arc<dyn Catalog>) -> Result<(), Box<dyn std::error::Error>> {
+//! # use macmlx_inference::{Backend, Catalog, ModelFiles};
+//! # async fn run(backend: Arc<dyn Backend>, catalog: Arc<dyn Catalog>, files: Arc<dyn ModelFiles>) -> Result<(), Box<dyn std::error::Error>> {
 //! use macmlx_server::{IfBusy, Options, bind, router, serve};
 //!
 //! let options = Options::default();
 //! let listener = bind("127.0.0.1", 8000, IfBusy::NextFree, &options).await?;
-//! let router = router(backend, catalog, axum::Router::new(), options);
+//! let router = router(backend, catalog, files, axum::Router::new(), options);
 //! serve(listener, router, std::future::pending(), Duration::from_secs(5)).await?;
 //! # Ok(())
 //! # }
@@ -20,6 +20,7 @@ mod dialect;
 mod exchange;
 mod generate;
 mod guard;
+mod keep_alive;
 mod listener;
 mod live;
 mod options;

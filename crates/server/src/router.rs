@@ -12,11 +12,12 @@ use axum::{
     response::Response,
     routing::get,
 };
-use macmlx_inference::{Backend, Catalog};
+use macmlx_inference::{Backend, Catalog, ModelFiles};
 use macmlx_protocol::Error;
 
 use crate::{
     dialect, guard,
+    keep_alive::Lifetimes,
     options::Options,
     replay::Replay,
     responses::{Limits, Store},
@@ -27,6 +28,8 @@ use crate::{
 pub(crate) struct App {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) catalog: Arc<dyn Catalog>,
+    pub(crate) files: Arc<dyn ModelFiles>,
+    pub(crate) lifetimes: Arc<Lifetimes>,
     pub(crate) options: Options,
     pub(crate) responses: Arc<Store>,
     /// A key has been asked for.
@@ -50,14 +53,18 @@ impl fmt::Debug for App {
 pub fn router(
     backend: Arc<dyn Backend>,
     catalog: Arc<dyn Catalog>,
+    files: Arc<dyn ModelFiles>,
     control: Router,
     options: Options,
 ) -> Router {
     let body_limit = DefaultBodyLimit::max(options.body_limit_bytes);
     let cors = guard::cors(&options);
+    let backend: Arc<dyn Backend> = Arc::new(Replay::new(backend));
     let app = Arc::new(App {
-        backend: Arc::new(Replay::new(backend)),
+        lifetimes: Arc::new(Lifetimes::new(&backend)),
+        backend,
         catalog,
+        files,
         is_closed: AtomicBool::new(options.asks_for_key()),
         options,
         responses: Arc::new(Store::new(Limits::default())),
@@ -77,7 +84,8 @@ pub fn router(
             Router::new().route("/health", get(status::health)),
         ))
         .route("/", get(status::root))
-        .route("/v1", get(status::root))
+        .route("/api/hello", get(status::health))
+        .route("/v1", get(status::about))
         .layer(middleware::from_fn_with_state(
             Arc::clone(&app),
             guard::origin,

@@ -50,6 +50,23 @@ pub(crate) fn start(backend: Arc<dyn Backend>, requests: Vec<GenerateRequest>) -
 }
 
 impl Running {
+    /// The same events, shown to `look` as they pass.
+    pub(crate) fn inspect(
+        self,
+        mut look: impl FnMut(&GenerationEvent) + Send + 'static,
+    ) -> Self {
+        let Self { events, open } = self;
+        let events = events.inspect(move |(_, event)| {
+            if let Ok(event) = event {
+                look(event);
+            }
+        });
+        Self {
+            events: select_all([events.boxed()]),
+            open,
+        }
+    }
+
     /// The next event and the index of its request; `None` once all are complete. A stream that
     /// ends too early is an error.
     pub(crate) async fn next(

@@ -7,7 +7,12 @@ pub(crate) async fn health() -> Json<Value> {
     Json(json!({"status": "ok"}))
 }
 
-pub(crate) async fn root() -> Json<Value> {
+/// Clients know Ollama by these words.
+pub(crate) async fn root() -> &'static str {
+    "Ollama is running"
+}
+
+pub(crate) async fn about() -> Json<Value> {
     Json(json!({
         "object": "api",
         "name": "macMLX",

@@ -9,6 +9,7 @@
 mod anthropic;
 mod guards;
 mod limits;
+mod ollama;
 mod responses;
 mod routes;
 mod shutdown;

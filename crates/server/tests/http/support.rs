@@ -12,7 +12,8 @@ use futures::{
 };
 use macmlx_inference::{
     Backend, EventStream, FinishReason, GenerateRequest, GenerationEvent, InferenceError,
-    LoadedModel, ModelCard, ModelTraits, ScriptedCatalog, Timings, TokenizeRequest, Usage,
+    LoadedModel, ModelCard, ModelFiles, ModelTraits, ScriptedCatalog, ScriptedModelFiles, Timings,
+    TokenizeRequest, Usage,
 };
 use macmlx_server::{IfBusy, Options, bind, router, serve};
 use serde_json::{Value, json};
@@ -45,10 +46,21 @@ pub(crate) async fn start_shared(
     options: Options,
     grace: Duration,
 ) -> Served {
+    let files = Arc::new(ScriptedModelFiles::default());
+    start_with_files(backend, files, options, grace).await
+}
+
+/// For tests that look at what is asked of the models' files.
+pub(crate) async fn start_with_files(
+    backend: Arc<dyn Backend>,
+    files: Arc<dyn ModelFiles>,
+    options: Options,
+    grace: Duration,
+) -> Served {
     let listener = bind("127.0.0.1", 0, IfBusy::Fail, &options).await.unwrap();
     let url = format!("http://{}", listener.local_addr());
     let catalog = Arc::new(ScriptedCatalog(vec![card("org/small"), card("flat")]));
-    let router = router(backend, catalog, axum::Router::new(), options);
+    let router = router(backend, catalog, files, axum::Router::new(), options);
     let (stop, stopped) = oneshot::channel();
     let shutdown = async move {
         if stopped.await.is_err() {

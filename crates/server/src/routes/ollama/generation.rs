@@ -1,0 +1,67 @@
+//! `/api/chat` and `/api/generate`, which may also only load or unload their model.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::{Request, State},
+    response::{IntoResponse, Response},
+};
+use macmlx_protocol::{
+    Error, Translation,
+    ollama::generation::{Generating, Residency},
+};
+
+use super::refuse;
+use crate::{
+    closing::Closing,
+    exchange::read_body,
+    generate::{context, deliver},
+    router::App,
+    routes::ask_catalog,
+    running::start,
+};
+
+pub(super) async fn answer<E: Generating>(
+    State(app): State<Arc<App>>,
+    request: Request,
+) -> Response {
+    respond::<E>(&app, request)
+        .await
+        .unwrap_or_else(|error| refuse(&error))
+}
+
+async fn respond<E: Generating>(app: &App, request: Request) -> Result<Response, Error> {
+    let closing = Closing::of(request.extensions());
+    let body = read_body(request, app.options.body_limit_bytes).await?;
+    let request = E::parse(&body)?;
+    drop(body);
+    if let Some(residency) = E::residency(&request) {
+        return settle::<E>(app, &residency).await;
+    }
+    let wants_stream = E::wants_stream(&request);
+    let keep_alive = E::keep_alive(&request);
+    let Translation { requests, encoder } = E::translate(request, context())?;
+    let starting = start(Arc::clone(&app.backend), requests);
+    let starting = app.lifetimes.set_by(starting, keep_alive);
+    deliver(app, starting, encoder, wants_stream, closing).await
+}
+
+/// Loads or unloads a model. The reply is one object also where a stream is asked for, as Ollama
+/// has it.
+async fn settle<E: Generating>(app: &App, residency: &Residency) -> Result<Response, Error> {
+    let reference = residency.model.clone();
+    let id = if residency.is_unload() {
+        let card = ask_catalog(&app.catalog, move |catalog| catalog.resolve(&reference)).await??;
+        app.backend.unload(card.id.clone()).await?;
+        card.id
+    } else {
+        let id = app.backend.load(reference).await?;
+        if let Some(keep_alive) = residency.keep_alive {
+            app.lifetimes.set(&id, keep_alive);
+        }
+        id
+    };
+    let reply = E::residency_reply(residency, id, context().created_unix);
+    Ok(Json(reply).into_response())
+}

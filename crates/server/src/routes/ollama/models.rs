@@ -1,0 +1,97 @@
+//! `/api/tags`, `/api/show`, `/api/ps` and `/api/version`.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::{Request, State},
+    response::{IntoResponse, Response},
+};
+use macmlx_inference::{Catalog, LoadedModel, ModelCard};
+use macmlx_protocol::{
+    Error,
+    ollama::{
+        models::{self, Processes, Running, Tags, Version},
+        show,
+    },
+};
+
+use super::refuse;
+use crate::{exchange::read_body, generate::context, router::App, routes::ask_catalog};
+
+/// Macs share their memory between processor and GPU.
+const IS_ON_GPU: bool = cfg!(all(target_os = "macos", target_arch = "aarch64"));
+
+pub(super) async fn version() -> Json<Version> {
+    Json(Version::SPOKEN)
+}
+
+pub(super) async fn tags(State(app): State<Arc<App>>) -> Response {
+    let cards = ask_catalog(&app.catalog, Catalog::list).await;
+    answer::<Tags>(cards.map(|cards| models::tags(&cards)))
+}
+
+pub(super) async fn show(State(app): State<Arc<App>>, request: Request) -> Response {
+    answer(shown(&app, request).await)
+}
+
+async fn shown(app: &App, request: Request) -> Result<show::Reply, Error> {
+    let body = read_body(request, app.options.body_limit_bytes).await?;
+    let reference = show::Request::model(&body)?;
+    let (card, description) = ask_catalog(&app.catalog, move |catalog| {
+        let card = catalog.resolve(&reference)?;
+        let description = catalog.describe(&card.id)?;
+        Ok::<_, Error>((card, description))
+    })
+    .await??;
+    let traits = app.backend.traits(card.id.clone()).await?;
+    Ok(show::reply(&card, &description, &traits))
+}
+
+pub(super) async fn processes(State(app): State<Arc<App>>) -> Response {
+    answer::<Processes>(running(&app).await)
+}
+
+async fn running(app: &App) -> Result<Processes, Error> {
+    let loaded = app.backend.loaded();
+    let loaded = ask_catalog(&app.catalog, move |catalog| {
+        let with_card = loaded.into_iter().map(|loaded| {
+            let card = catalog.resolve(&loaded.id);
+            (card.unwrap_or_else(|_| without_files(&loaded)), loaded)
+        });
+        with_card.collect::<Vec<_>>()
+    })
+    .await?;
+    let running = loaded
+        .into_iter()
+        .map(|(card, loaded)| Running {
+            remaining: app.lifetimes.remaining(&loaded),
+            loaded,
+            card,
+            is_on_gpu: IS_ON_GPU,
+        })
+        .collect();
+    Ok(models::processes(running, context().created_unix))
+}
+
+/// A model in memory whose files somebody has taken away.
+fn without_files(loaded: &LoadedModel) -> ModelCard {
+    ModelCard {
+        id: loaded.id.clone(),
+        path: std::path::PathBuf::new(),
+        model_type: String::new(),
+        context_length: None,
+        size_bytes: loaded.memory_bytes,
+        quantization: None,
+        parameters: None,
+        modified_unix: 0,
+        digest: String::new(),
+    }
+}
+
+fn answer<T: serde::Serialize>(result: Result<T, Error>) -> Response {
+    match result {
+        Ok(reply) => Json(reply).into_response(),
+        Err(error) => refuse(&error),
+    }
+}
