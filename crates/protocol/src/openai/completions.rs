@@ -4,12 +4,13 @@ use macmlx_inference::{
     FinishReason, GenerateRequest, GenerationEvent, InferenceError, Logprobs, Prompt, TokenLogprob,
     Usage,
 };
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
 
 use super::{
-    chat_completions::StreamOptions, error, logprobs::Legacy, refused, sampling, sampling::checked,
-    stop, usage,
+    chat_completions::StreamOptions, error, logprobs::Legacy, nullable::Nullable, refused,
+    sampling, sampling::checked, stop, usage,
 };
 use crate::{Context, Dialect, Endpoint, Error, Frame, Framing, StreamEncoder, Translation, json};
 
@@ -90,13 +91,14 @@ impl Endpoint for Completions {
             wants_usage: StreamOptions::wants_usage(fields.stream_options.as_ref()),
             top,
             model: fields.model.clone(),
+            is_started: false,
             prompts: prompts
                 .iter()
                 .map(|prompt| Echo::of(prompt, echo, top))
                 .collect(),
             choices_of_each: choices as usize,
             choices: (0..prompts.len() * choices as usize)
-                .map(|_| Choice::default())
+                .map(|_| Choice::new(top))
                 .collect(),
             open_prompts: prompts.len(),
             usage: Usage::default(),
@@ -192,6 +194,32 @@ impl Echo {
     }
 }
 
+/// A whole completion, or a piece of one.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TextCompletion {
+    id: String,
+    object: &'static str,
+    created: u64,
+    model: String,
+    system_fingerprint: String,
+    /// Of a piece: one, or none where the usage is told.
+    choices: Vec<CompletionChoice>,
+    /// Of pieces: only if asked for, `null` in all but the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<usage::Usage>)]
+    usage: Option<Nullable<usage::Usage>>,
+}
+
+/// One text, or a piece of it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CompletionChoice {
+    index: usize,
+    text: String,
+    logprobs: Option<Legacy>,
+    /// `stop` or `length`; `null` in all pieces but a choice's last.
+    finish_reason: Option<&'static str>,
+}
+
 /// Builds `text_completion` frames or one `text_completion`.
 #[derive(Debug)]
 pub struct Encoder {
@@ -200,6 +228,8 @@ pub struct Encoder {
     wants_usage: bool,
     top: Option<u8>,
     model: String,
+    /// The model that answers is known.
+    is_started: bool,
     prompts: Vec<Echo>,
     choices_of_each: usize,
     /// All choices of the first prompt, then those of the next.
@@ -208,7 +238,7 @@ pub struct Encoder {
     usage: Usage,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Choice {
     text: String,
     logprobs: Legacy,
@@ -217,24 +247,38 @@ struct Choice {
     finish_reason: Option<&'static str>,
 }
 
+impl Choice {
+    fn new(top: Option<u8>) -> Self {
+        Self {
+            text: String::new(),
+            logprobs: legacy(top),
+            offset: 0,
+            finish_reason: None,
+        }
+    }
+}
+
+fn legacy(top: Option<u8>) -> Legacy {
+    Legacy::new(top.is_some_and(|top| top > 0))
+}
+
 impl Encoder {
     fn index(&self, prompt: usize, choice: u32) -> usize {
         prompt * self.choices_of_each + choice as usize
     }
 
     fn piece(&mut self, index: usize, text: &str, tokens: &[TokenLogprob]) -> Option<Frame> {
-        let wants_top = self.top.is_some_and(|top| top > 0);
         let choice = self.choices.get_mut(index)?;
-        let mut logprobs = Legacy::default();
+        let mut logprobs = legacy(self.top);
         if self.top.is_some() {
-            logprobs.add(tokens, wants_top, &mut choice.offset);
+            logprobs.add(tokens, &mut choice.offset);
         }
         if text.is_empty() && (self.top.is_none() || tokens.is_empty()) {
             return None;
         }
         if self.wants_stream {
-            let logprobs = self.top.map(|_| logprobs.into_value(wants_top));
-            return Some(self.chunk(index, text, logprobs.as_ref(), None));
+            let logprobs = self.top.map(|_| logprobs);
+            return Some(self.chunk(index, text, logprobs, None));
         }
         choice.text.push_str(text);
         choice.logprobs.append(logprobs);
@@ -286,7 +330,7 @@ impl Encoder {
         }
         let mut frames = Vec::new();
         if self.wants_usage {
-            frames.push(self.envelope(&json!([])));
+            frames.push(self.frame(Vec::new()));
         }
         frames.push(Frame::data("[DONE]"));
         frames
@@ -296,38 +340,38 @@ impl Encoder {
         &self,
         index: usize,
         text: &str,
-        logprobs: Option<&Value>,
-        finish_reason: Option<&str>,
+        logprobs: Option<Legacy>,
+        finish_reason: Option<&'static str>,
     ) -> Frame {
-        self.envelope(&json!([{
-            "index": index,
-            "text": text,
-            "logprobs": logprobs,
-            "finish_reason": finish_reason,
-        }]))
+        self.frame(vec![CompletionChoice {
+            index,
+            text: text.to_owned(),
+            logprobs,
+            finish_reason,
+        }])
     }
 
-    fn envelope(&self, choices: &Value) -> Frame {
-        let mut chunk = self.head(choices);
-        if self.wants_usage {
-            chunk["usage"] = if self.open_prompts == 0 {
-                usage::usage(&self.usage)
-            } else {
-                Value::Null
-            };
+    fn frame(&self, choices: Vec<CompletionChoice>) -> Frame {
+        let usage = self
+            .wants_usage
+            .then(|| Nullable((self.open_prompts == 0).then(|| usage::Usage::from(&self.usage))));
+        Frame::data(json::text(&self.completion(choices, usage)))
+    }
+
+    fn completion(
+        &self,
+        choices: Vec<CompletionChoice>,
+        usage: Option<Nullable<usage::Usage>>,
+    ) -> TextCompletion {
+        TextCompletion {
+            id: format!("cmpl-{}", self.context.id),
+            object: "text_completion",
+            created: self.context.created_unix,
+            model: self.model.clone(),
+            system_fingerprint: self.context.fingerprint.clone(),
+            choices,
+            usage,
         }
-        Frame::data(chunk.to_string())
-    }
-
-    fn head(&self, choices: &Value) -> Value {
-        json!({
-            "id": format!("cmpl-{}", self.context.id),
-            "object": "text_completion",
-            "created": self.context.created_unix,
-            "model": self.model,
-            "system_fingerprint": self.context.fingerprint,
-            "choices": choices,
-        })
     }
 }
 
@@ -338,6 +382,7 @@ impl StreamEncoder for Encoder {
         match event {
             GenerationEvent::Started { model, .. } => {
                 self.model = model;
+                self.is_started = true;
                 match self.prompts.get(prompt) {
                     Some(Echo::Text(_)) => self.echo(prompt, &[]),
                     Some(Echo::No | Echo::OfTokens) | None => Vec::new(),
@@ -367,22 +412,26 @@ impl StreamEncoder for Encoder {
         vec![Frame::data(error::mid_stream(error).to_string())]
     }
 
+    fn heartbeat(&mut self) -> Vec<Frame> {
+        if self.is_started {
+            vec![self.chunk(0, "", None, None)]
+        } else {
+            vec![Frame::Comment("keep-alive")]
+        }
+    }
+
     fn into_body(mut self) -> Value {
-        let wants_top = self.top.is_some_and(|top| top > 0);
-        let choices: Vec<Value> = std::mem::take(&mut self.choices)
+        let choices = std::mem::take(&mut self.choices)
             .into_iter()
             .enumerate()
-            .map(|(index, choice)| {
-                json!({
-                    "index": index,
-                    "text": choice.text,
-                    "logprobs": self.top.map(|_| choice.logprobs.into_value(wants_top)),
-                    "finish_reason": choice.finish_reason.unwrap_or("stop"),
-                })
+            .map(|(index, choice)| CompletionChoice {
+                index,
+                text: choice.text,
+                logprobs: self.top.map(|_| choice.logprobs),
+                finish_reason: Some(choice.finish_reason.unwrap_or("stop")),
             })
             .collect();
-        let mut body = self.head(&choices.into());
-        body["usage"] = usage::usage(&self.usage);
-        body
+        let usage = usage::Usage::from(&self.usage);
+        json::value(&self.completion(choices, Some(Nullable(Some(usage)))))
     }
 }

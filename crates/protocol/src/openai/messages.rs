@@ -1,11 +1,10 @@
 //! Conversation turns as clients of chat completions send and replay them.
 
-use std::collections::HashMap;
-
 use macmlx_inference::{ContentPart, Message, Role, ToolCall};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::{freeform, image};
 use crate::{Error, json::fields_at};
 
 #[derive(Debug, Deserialize)]
@@ -18,6 +17,8 @@ struct Turn {
     reasoning_content: Option<String>,
     reasoning: Option<Value>,
     tool_calls: Option<Vec<Value>>,
+    /// The one call of a turn, before there were tools.
+    function_call: Option<Function>,
     tool_call_id: Option<String>,
     /// The answer begins with this turn: DashScope's and Mistral's words for it.
     partial: Option<bool>,
@@ -34,7 +35,14 @@ enum Content {
 #[derive(Debug, Deserialize)]
 struct Call {
     id: Option<String>,
-    function: Function,
+    function: Option<Function>,
+    custom: Option<CustomCall>,
+}
+
+#[derive(Debug, Deserialize)]
+struct CustomCall {
+    name: String,
+    input: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -88,20 +96,17 @@ pub(super) fn conversation(turns: &[Value]) -> Result<Conversation, Error> {
     }
     let mut messages = Vec::with_capacity(turns.len());
     let mut is_partial = false;
-    let mut open_calls = HashMap::new();
+    let mut open_calls = OpenCalls::default();
     for (index, turn) in turns.iter().enumerate() {
         let path = format!("messages[{index}]");
         let turn: Turn = fields_at(turn, &path)?;
         is_partial = turn.partial == Some(true) || turn.prefix == Some(true);
-        let mut message = message(turn, &path)?;
+        let is_function = turn.role == "function";
+        let mut message = message(turn, index, &path)?;
         match message.role {
-            Role::Tool => answer_call(&mut message, &mut open_calls, &path)?,
-            Role::Assistant => open_calls.extend(
-                message
-                    .tool_calls
-                    .iter()
-                    .map(|call| (call.id.clone(), call.name.clone())),
-            ),
+            Role::Tool if is_function => open_calls.answer_by_name(&mut message, &path)?,
+            Role::Tool => open_calls.answer(&mut message, &path)?,
+            Role::Assistant => open_calls.0.extend(message.tool_calls.iter().cloned()),
             Role::System | Role::User => {}
         }
         messages.push(message);
@@ -112,12 +117,12 @@ pub(super) fn conversation(turns: &[Value]) -> Result<Conversation, Error> {
     })
 }
 
-fn message(turn: Turn, path: &str) -> Result<Message, Error> {
+fn message(turn: Turn, index: usize, path: &str) -> Result<Message, Error> {
     let role = match turn.role.as_str() {
         "system" | "developer" => Role::System,
         "user" => Role::User,
         "assistant" => Role::Assistant,
-        "tool" => Role::Tool,
+        "tool" | "function" => Role::Tool,
         other => {
             let param = format!("{path}.role");
             let message =
@@ -131,12 +136,17 @@ fn message(turn: Turn, path: &str) -> Result<Message, Error> {
         _ => None,
     });
     match turn.content {
+        None if matches!(role, Role::System | Role::User) => {
+            let param = format!("{path}.content");
+            let message = format!("{param} is missing");
+            return Err(Error::invalid(param, message));
+        }
         None => {}
         Some(Content::Text(text)) => content.push(ContentPart::Text(text)),
         Some(Content::Parts(parts)) => {
             for (index, part) in parts.iter().enumerate() {
                 match read_part(part, &format!("{path}.content[{index}]"))? {
-                    Part::Text(text) => content.push(ContentPart::Text(text)),
+                    Part::Content(part) => push(&mut content, part),
                     Part::Reasoning(text) => reasoning.get_or_insert_default().push_str(&text),
                 }
             }
@@ -149,6 +159,10 @@ fn message(turn: Turn, path: &str) -> Result<Message, Error> {
     for (index, call) in turn.tool_calls.unwrap_or_default().iter().enumerate() {
         tool_calls.push(read_call(call, &format!("{path}.tool_calls[{index}]"))?);
     }
+    if let Some(function) = turn.function_call {
+        // Such a call has no id; its place is as good.
+        tool_calls.push(function.into_call(format!("call_of_message_{index}")));
+    }
     Ok(Message {
         role,
         content,
@@ -159,26 +173,43 @@ fn message(turn: Turn, path: &str) -> Result<Message, Error> {
     })
 }
 
+/// Texts that follow each other are one: the prompt does not depend on how a client cuts them.
+fn push(content: &mut Vec<ContentPart>, part: ContentPart) {
+    match (content.last_mut(), part) {
+        (Some(ContentPart::Text(before)), ContentPart::Text(text)) => before.push_str(&text),
+        (_, part) => content.push(part),
+    }
+}
+
 enum Part {
-    Text(String),
+    Content(ContentPart),
     Reasoning(String),
 }
 
 fn read_part(part: &Value, path: &str) -> Result<Part, Error> {
     if let Value::String(text) = part {
-        return Ok(Part::Text(text.clone()));
+        return Ok(Part::Content(ContentPart::Text(text.clone())));
     }
     let text_of = |field: &str| match part.get(field) {
         Some(Value::String(text)) => Ok(text.clone()),
         _ => Err(not_text(format!("{path}.{field}"))),
     };
+    let content = |text: String| Part::Content(ContentPart::Text(text));
     match part.get("type").and_then(Value::as_str) {
-        Some("text" | "input_text" | "output_text") => Ok(Part::Text(text_of("text")?)),
-        Some("refusal") => Ok(Part::Text(text_of("refusal")?)),
+        Some("text" | "input_text" | "output_text") => text_of("text").map(content),
+        Some("refusal") => text_of("refusal").map(content),
         Some("thinking") => Ok(Part::Reasoning(text_of("thinking")?)),
         Some("reasoning") => Ok(Part::Reasoning(text_of("text")?)),
-        Some("image_url" | "input_image" | "image") => {
-            Err(Error::unsupported(path, "the model does not see images"))
+        Some("image_url" | "input_image") => {
+            // The Responses API's spelling has the address itself.
+            let url = match part.get("image_url") {
+                Some(Value::Object(image)) => image.get("url"),
+                url => url,
+            };
+            match url.and_then(Value::as_str) {
+                Some(url) => Ok(Part::Content(image::part(url, path))),
+                None => Err(not_text(format!("{path}.image_url.url"))),
+            }
         }
         Some("input_audio" | "audio_url") => {
             Err(Error::unsupported(path, "the model does not hear audio"))
@@ -206,38 +237,76 @@ fn read_call(call: &Value, path: &str) -> Result<ToolCall, Error> {
         let message = format!("{param} is missing");
         return Err(Error::invalid(param, message));
     };
-    Ok(ToolCall {
-        id,
-        name: call.function.name,
-        arguments: match call.function.arguments {
-            None | Some(Value::Null) => "{}".to_owned(),
-            Some(Value::String(text)) if text.trim().is_empty() => "{}".to_owned(),
-            Some(Value::String(text)) => text,
-            // Some clients replay the object itself.
-            Some(value) => value.to_string(),
-        },
-    })
+    match (call.function, call.custom) {
+        (Some(function), _) => Ok(function.into_call(id)),
+        (None, Some(custom)) => Ok(ToolCall {
+            id,
+            name: custom.name,
+            arguments: freeform::arguments(&custom.input),
+        }),
+        (None, None) => {
+            let param = format!("{path}.function");
+            let message = format!("{param} is missing");
+            Err(Error::invalid(param, message))
+        }
+    }
 }
 
-/// Each result answers a call made before it, once.
-fn answer_call(
-    message: &mut Message,
-    open_calls: &mut HashMap<String, String>,
-    path: &str,
-) -> Result<(), Error> {
-    let param = format!("{path}.tool_call_id");
-    let Some(id) = &message.tool_call_id else {
-        let reason = format!("{param} is missing");
-        return Err(Error::invalid(param, reason));
-    };
-    let Some(name) = open_calls.remove(id) else {
-        let reason = format!(
-            "{param}: no earlier assistant turn made a call `{id}` that is still unanswered"
-        );
-        return Err(Error::invalid(param, reason));
-    };
-    message.name.get_or_insert(name);
-    Ok(())
+impl Function {
+    fn into_call(self, id: String) -> ToolCall {
+        ToolCall {
+            id,
+            name: self.name,
+            arguments: match self.arguments {
+                None | Some(Value::Null) => "{}".to_owned(),
+                Some(Value::String(text)) if text.trim().is_empty() => "{}".to_owned(),
+                Some(Value::String(text)) => text,
+                // Some clients replay the object itself.
+                Some(value) => value.to_string(),
+            },
+        }
+    }
+}
+
+/// Calls without a result so far, in order. Servers that number calls give an id twice.
+#[derive(Debug, Default)]
+struct OpenCalls(Vec<ToolCall>);
+
+impl OpenCalls {
+    /// Each result answers a call made before it, once.
+    fn answer(&mut self, message: &mut Message, path: &str) -> Result<(), Error> {
+        let param = format!("{path}.tool_call_id");
+        let Some(id) = &message.tool_call_id else {
+            let reason = format!("{param} is missing");
+            return Err(Error::invalid(param, reason));
+        };
+        let Some(index) = self.0.iter().position(|call| call.id == *id) else {
+            let reason = format!(
+                "{param}: no earlier assistant turn made a call `{id}` that is still unanswered"
+            );
+            return Err(Error::invalid(param, reason));
+        };
+        let call = self.0.remove(index);
+        message.name.get_or_insert(call.name);
+        Ok(())
+    }
+
+    /// As [`Self::answer`] for results that know their function only.
+    fn answer_by_name(&mut self, message: &mut Message, path: &str) -> Result<(), Error> {
+        let param = format!("{path}.name");
+        let Some(name) = &message.name else {
+            let reason = format!("{param} is missing");
+            return Err(Error::invalid(param, reason));
+        };
+        let Some(index) = self.0.iter().position(|call| call.name == *name) else {
+            let reason = format!(
+                "{param}: no earlier assistant turn called `{name}` and is still unanswered"
+            );
+            return Err(Error::invalid(param, reason));
+        };
+        message.tool_call_id = Some(self.0.remove(index).id);
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -267,7 +336,10 @@ mod tests {
         ] {
             for role in ["system", "developer", "user", "assistant"] {
                 let turns = json!([{"role": role, "content": content}]);
-                assert_eq!(read(&turns).unwrap().messages[0].joined_text(), "ab");
+                assert_eq!(
+                    read(&turns).unwrap().messages[0].content,
+                    [ContentPart::Text("ab".into())]
+                );
             }
         }
     }
@@ -314,9 +386,30 @@ mod tests {
                 json!([{"role": "user", "content": [{"type": "text"}]}]),
                 "messages[0].content[0].text",
             ),
+            (json!([{"role": "user"}]), "messages[0].content"),
             (
-                json!([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]),
+                json!([{"role": "system", "content": null}]),
+                "messages[0].content",
+            ),
+            (
+                json!([{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]),
+                "messages[0].content[0].image_url.url",
+            ),
+            (
+                json!([{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}]),
                 "messages[0].content[0]",
+            ),
+            (
+                json!([{"role": "assistant", "tool_calls": [{"id": "c", "type": "function"}]}]),
+                "messages[0].tool_calls[0].function",
+            ),
+            (
+                json!([{"role": "function", "content": "x"}]),
+                "messages[0].name",
+            ),
+            (
+                json!([{"role": "function", "name": "f", "content": "x"}]),
+                "messages[0].name",
             ),
             (
                 json!([{"role": "tool", "content": "x"}]),
@@ -348,6 +441,60 @@ mod tests {
             {"role": "tool", "tool_call_id": "c", "content": "2"},
         ]);
         assert_eq!(refused(&turns), "messages[2].tool_call_id");
+    }
+
+    #[test]
+    fn an_id_given_twice_is_answered_twice() {
+        let turns = json!([
+            {"role": "assistant", "tool_calls": [
+                {"id": "0", "function": {"name": "f"}},
+                {"id": "0", "function": {"name": "g"}},
+            ]},
+            {"role": "tool", "tool_call_id": "0", "content": "1"},
+            {"role": "tool", "tool_call_id": "0", "content": "2"},
+        ]);
+        let messages = read(&turns).unwrap().messages;
+        assert_eq!(messages[1].name.as_deref(), Some("f"));
+        assert_eq!(messages[2].name.as_deref(), Some("g"));
+    }
+
+    #[test]
+    fn functions_of_old_and_custom_tools_are_calls() {
+        let turns = json!([
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "content": null, "function_call": {"name": "f", "arguments": "{}"}},
+            {"role": "function", "name": "f", "content": "done"},
+            {"role": "assistant", "tool_calls": [
+                {"id": "c", "type": "custom", "custom": {"name": "patch", "input": "a\"b"}},
+            ]},
+        ]);
+        let messages = read(&turns).unwrap().messages;
+        assert_eq!(messages[1].tool_calls[0].name, "f");
+        assert_eq!(
+            messages[2].tool_call_id.as_ref(),
+            Some(&messages[1].tool_calls[0].id)
+        );
+        assert_eq!(messages[3].tool_calls[0].arguments, r#"{"input":"a\"b"}"#);
+    }
+
+    #[test]
+    fn images_know_their_place() {
+        let turns = json!([
+            {"role": "user", "content": [
+                {"type": "text", "text": "see"},
+                {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA==", "detail": "low"}},
+                {"type": "input_image", "image_url": "http://localhost/a.png"},
+            ]},
+        ]);
+        let content = &read(&turns).unwrap().messages[0].content;
+        assert_eq!(
+            content[1],
+            image::part("data:image/png;base64,AA==", "messages[0].content[1]")
+        );
+        assert_eq!(
+            content[2],
+            image::part("http://localhost/a.png", "messages[0].content[2]")
+        );
     }
 
     #[test]

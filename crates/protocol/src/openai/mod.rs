@@ -5,9 +5,12 @@
 pub mod chat_completions;
 pub mod completions;
 pub mod error;
+mod freeform;
+mod image;
 pub(crate) mod logprobs;
 mod messages;
 pub mod models;
+mod nullable;
 mod reasoning;
 mod refused;
 pub mod responses;

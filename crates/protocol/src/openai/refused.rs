@@ -112,8 +112,6 @@ const EVERYWHERE: &[Field] = &[
 ];
 
 const CHAT: &[Field] = &[
-    field("functions", is_empty, "use `tools`"),
-    field("function_call", is_auto_or_none, "use `tool_choice`"),
     field("prediction", is_empty, "predicted output is not available"),
     field("modalities", is_only_text, TEXT_ONLY),
     field("audio", is_empty, TEXT_ONLY),
@@ -217,10 +215,6 @@ fn is_only_text(value: &Value) -> bool {
         .is_some_and(|modalities| modalities.iter().all(|modality| modality == "text"))
 }
 
-fn is_auto_or_none(value: &Value) -> bool {
-    value == "auto" || value == "none"
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -232,8 +226,6 @@ mod tests {
         for (name, value) in [
             ("response_format", json!({"type": "json_object"})),
             ("guided_choice", json!(["a"])),
-            ("functions", json!([{"name": "f"}])),
-            ("function_call", json!({"name": "f"})),
             ("prediction", json!({"type": "content", "content": "x"})),
             ("modalities", json!(["text", "audio"])),
             ("web_search_options", json!({})),
@@ -254,8 +246,6 @@ mod tests {
     fn values_that_ask_for_nothing_are_taken() {
         let body = json!({
             "response_format": {"type": "text"},
-            "functions": [],
-            "function_call": "auto",
             "modalities": ["text"],
             "mirostat": 0,
             "skip_special_tokens": true,

@@ -1,14 +1,54 @@
 //! Token counts in OpenAI's shape.
 
-use macmlx_inference::Usage;
-use serde_json::{Value, json};
+use macmlx_inference as inference;
+use serde::Serialize;
+use utoipa::ToSchema;
 
-pub(super) fn usage(usage: &Usage) -> Value {
-    json!({
-        "prompt_tokens": usage.prompt_tokens,
-        "completion_tokens": usage.completion_tokens,
-        "total_tokens": u64::from(usage.prompt_tokens) + u64::from(usage.completion_tokens),
-        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
-        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
-    })
+/// Tokens of one request, all choices together. What a server of text never counts is zero.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(super) struct Usage {
+    prompt_tokens: u32,
+    completion_tokens: u32,
+    total_tokens: u64,
+    prompt_tokens_details: PromptTokensDetails,
+    completion_tokens_details: CompletionTokensDetails,
+}
+
+/// Of the prompt's tokens.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(super) struct PromptTokensDetails {
+    /// Taken from the prefix cache.
+    cached_tokens: u32,
+    audio_tokens: u32,
+}
+
+/// Of the completion's tokens.
+#[expect(clippy::struct_field_names, reason = "the names are OpenAI's")]
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(super) struct CompletionTokensDetails {
+    /// Inside reasoning blocks.
+    reasoning_tokens: u32,
+    audio_tokens: u32,
+    accepted_prediction_tokens: u32,
+    rejected_prediction_tokens: u32,
+}
+
+impl From<&inference::Usage> for Usage {
+    fn from(usage: &inference::Usage) -> Self {
+        Self {
+            prompt_tokens: usage.prompt_tokens,
+            completion_tokens: usage.completion_tokens,
+            total_tokens: u64::from(usage.prompt_tokens) + u64::from(usage.completion_tokens),
+            prompt_tokens_details: PromptTokensDetails {
+                cached_tokens: usage.cached_tokens,
+                audio_tokens: 0,
+            },
+            completion_tokens_details: CompletionTokensDetails {
+                reasoning_tokens: usage.reasoning_tokens,
+                audio_tokens: 0,
+                accepted_prediction_tokens: 0,
+                rejected_prediction_tokens: 0,
+            },
+        }
+    }
 }

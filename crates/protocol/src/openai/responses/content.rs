@@ -1,9 +1,10 @@
 //! Content parts of messages and of tool results.
 
-use macmlx_inference::{ContentPart, Image, ImageSource};
+use macmlx_inference::ContentPart;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::super::image;
 use crate::{Error, json::fields_at};
 
 /// A string or parts, wherever the API takes both.
@@ -76,10 +77,7 @@ fn read_part(part: &Value, path: &str) -> Result<ContentPart, Error> {
                 url => url.as_ref().and_then(Value::as_str),
             };
             match url {
-                Some(url) => Ok(ContentPart::Image(Image {
-                    source: source(url),
-                    param: path.to_owned(),
-                })),
+                Some(url) => Ok(image::part(url, path)),
                 None if part.file_id.is_some() => Err(Error::unsupported(
                     format!("{path}.file_id"),
                     "there is no store of files; send a data URL",
@@ -97,22 +95,11 @@ fn read_part(part: &Value, path: &str) -> Result<ContentPart, Error> {
     }
 }
 
-/// `data:image/png;base64,…` is in the request, anything else is elsewhere.
-fn source(url: &str) -> ImageSource {
-    url.strip_prefix("data:")
-        .and_then(|data| data.split_once(";base64,"))
-        .map_or_else(
-            || ImageSource::Url(url.to_owned()),
-            |(media_type, data)| ImageSource::Inline {
-                media_type: media_type.to_owned(),
-                data: data.to_owned(),
-            },
-        )
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+
+    use macmlx_inference::ImageSource;
 
     use super::*;
 

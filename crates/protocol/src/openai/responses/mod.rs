@@ -9,7 +9,6 @@ mod content;
 pub mod conversations;
 mod encoder;
 mod event;
-mod freeform;
 mod input;
 mod items;
 pub mod list;
@@ -20,6 +19,7 @@ mod response;
 mod sealed;
 mod tools;
 
+use super::freeform;
 use crate::{Context, Dialect, Endpoint, Error, Translation};
 
 pub use body::Body;
