@@ -35,7 +35,7 @@ pub use choice_output::ChoiceOutput;
 pub use detokenizer::{Detokenizer, FirstSpace, SpecialTokens};
 pub use output::{
     Block, CallPart, OutputParser, Piece, Sink, Span, Step, Tools,
-    formats::{FORMATS, Format, Kind},
+    formats::{FORMATS, Format, Kind, detect as detect_format},
 };
 pub use output_stream::{Finish, OutputPiece, OutputStream};
 pub use stop::StopMatcher;

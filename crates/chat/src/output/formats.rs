@@ -21,6 +21,7 @@ mod llama3_json;
 mod longcat;
 mod minimax_m2;
 mod mistral;
+mod nemotron;
 mod phi4;
 mod plain_json;
 mod pythonic;
@@ -46,7 +47,9 @@ pub static FORMATS: &[&dyn Format] = &[
     &reasoning::GRANITE_RESPONSE,
     &reasoning::GRANITE,
     &reasoning::HUNYUAN,
+    &reasoning::MINIMAX_M3,
     &reasoning::THINK,
+    &deepseek_v32::DEEPSEEK_V4,
     &deepseek_v32::DEEPSEEK_V32,
     &deepseek_v3::DEEPSEEK_V3,
     &deepseek_v3::DEEPSEEK_V31,
@@ -60,6 +63,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &gemma::FUNCTION_GEMMA,
     &lfm2::LFM2,
     &granite::GRANITE,
+    &nemotron::NEMOTRON,
     &phi4::PHI4,
     &functools::FUNCTOOLS,
     &command_r7b::COMMAND_R7B,
@@ -150,7 +154,7 @@ impl Kind {
 }
 
 /// The first format of a kind that recognises a template.
-pub(crate) fn detect(template: &str, kind: Kind) -> Option<&'static dyn Format> {
+pub fn detect(template: &str, kind: Kind) -> Option<&'static dyn Format> {
     FORMATS
         .iter()
         .copied()

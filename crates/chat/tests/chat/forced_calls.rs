@@ -64,7 +64,7 @@ fn run(
             ToolCallPart::Arguments(text) => out.push_str(&text),
             ToolCallPart::End => out.push(')'),
         },
-        GenerationEvent::Finished { reason, .. } => out.push_str(&format!(" {reason:?}")),
+        GenerationEvent::Finished { reason, .. } => out += &format!(" {reason:?}"),
         event => panic!("{event:?}"),
     };
     let mut result = Ok(());
@@ -169,9 +169,8 @@ fn every_format_reads_on_from_what_it_begins() {
         };
         // What follows depends on how arguments are written.
         let rest = match format.name() {
-            "qwen3_coder" | "seed_oss" | "minimax_m2" | "deepseek_v32" | "glm" | "longcat" => {
-                format.close().unwrap()
-            }
+            "qwen3_coder" | "seed_oss" | "minimax_m2" | "deepseek_v32" | "deepseek_v4" | "glm"
+            | "longcat" => format.close().unwrap(),
             "function_gemma" | "gemma4" => "}",
             "lfm2" | "pythonic" => ")]",
             _ => "{}",
@@ -258,4 +257,43 @@ fn only_a_strict_schema_must_compile() {
         loose.tools[0].strict = false;
         assert!(render(&model, &loose).is_ok());
     }
+}
+
+/// What the engine writes at the end of a reasoning budget ends the reasoning, in every format.
+#[test]
+fn every_format_answers_after_its_reasoning_is_closed() {
+    let mut closed = 0;
+    for format in FORMATS
+        .iter()
+        .filter(|format| format.kind() != Kind::ToolCalls)
+    {
+        let open = match format.name() {
+            "harmony" => "<|channel|>analysis<|message|>",
+            _ => format.open()[0],
+        };
+        let mut parser = OutputParser::new(&[*format], Tools::default(), "");
+        let mut spans = parser.push(open);
+        spans.extend(parser.push("Hm so"));
+        assert!(parser.in_reasoning(), "{}", format.name());
+        spans.extend(parser.push(format.reasoning_close().unwrap()));
+        assert!(!parser.in_reasoning(), "{}", format.name());
+        spans.extend(parser.push("Yes"));
+        spans.extend(parser.finish());
+        let (mut reasoning, mut text) = (String::new(), String::new());
+        for span in spans {
+            match span.piece {
+                Piece::Text(more) => text.push_str(&more),
+                Piece::Reasoning(more) => reasoning.push_str(&more),
+                Piece::ToolCall(part) => panic!("{part:?}"),
+            }
+        }
+        assert_eq!(
+            (reasoning.as_str(), text.as_str()),
+            ("Hm so", "Yes"),
+            "{}",
+            format.name()
+        );
+        closed += 1;
+    }
+    assert!(closed > 10);
 }

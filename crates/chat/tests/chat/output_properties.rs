@@ -51,9 +51,11 @@ fn check_calls(spans: &[Span], of: &str) {
 /// All that the pieces show.
 fn shown(spans: &[Span]) -> String {
     let text = |span: &Span| match &span.piece {
-        Piece::Text(text) | Piece::Reasoning(text) => text.clone(),
-        Piece::ToolCall(CallPart::Start { name }) => name.clone(),
-        Piece::ToolCall(CallPart::Arguments(text)) => text.clone(),
+        Piece::Text(text)
+        | Piece::Reasoning(text)
+        | Piece::ToolCall(CallPart::Arguments(text) | CallPart::Start { name: text }) => {
+            text.clone()
+        }
         Piece::ToolCall(CallPart::End) => String::new(),
     };
     spans.iter().map(text).collect()
@@ -117,7 +119,7 @@ fn any_text_of_any_format() {
                     }
                     3 => {
                         words += 1;
-                        text.push_str(&format!("w{words}w"));
+                        text += &format!("w{words}w");
                     }
                     _ => text.push_str(random.pick(&PARTS)),
                 }
@@ -165,14 +167,14 @@ fn written(format: &str, calls: &[(&str, Map<String, Value>)]) -> String {
     };
     let tags = |open: &str, close: &str, key: &str, value_close: &str, line: &str| {
         each("\n", &|name, map| {
-            let values: String = map
+            let values: Vec<String> = map
                 .iter()
                 .map(|(k, v)| {
                     let key = key.replace('K', k);
                     format!("{key}{line}{}{line}{value_close}\n", bare(v))
                 })
                 .collect();
-            format!("{}\n{values}{close}", open.replace('N', name))
+            format!("{}\n{}{close}", open.replace('N', name), values.concat())
         })
     };
     let wrap = |open: &str, body: String, close: &str| format!("{open}{body}{close}");
@@ -195,6 +197,12 @@ fn written(format: &str, calls: &[(&str, Map<String, Value>)]) -> String {
             each(", ", &objects("name", "arguments")),
             "]",
         ),
+        "nemotron" => wrap(
+            "<TOOLCALL>[",
+            each(", ", &objects("name", "arguments")),
+            "]</TOOLCALL>",
+        ),
+        "deepseek_v4" => written("deepseek_v32", calls).replace("function_calls>", "tool_calls>"),
         "phi4" => wrap(
             "<|tool_call|>[",
             each(", ", &objects("name", "arguments")),
@@ -289,10 +297,13 @@ fn written(format: &str, calls: &[(&str, Map<String, Value>)]) -> String {
         "deepseek_v32" => wrap(
             "<｜DSML｜function_calls>\n",
             each("\n", &|name, map| {
-                let values: String = map.iter().map(|(k, v)| format!(
+                let values: Vec<String> = map.iter().map(|(k, v)| format!(
                 "<｜DSML｜parameter name=\"{k}\" string=\"{}\">{}</｜DSML｜parameter>\n", v.is_string(), bare(v)
             )).collect();
-                format!("<｜DSML｜invoke name=\"{name}\">\n{values}</｜DSML｜invoke>")
+                format!(
+                    "<｜DSML｜invoke name=\"{name}\">\n{}</｜DSML｜invoke>",
+                    values.concat()
+                )
             }),
             "\n</｜DSML｜function_calls>",
         ),

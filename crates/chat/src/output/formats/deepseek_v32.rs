@@ -1,6 +1,20 @@
-//! DSML, `DeepSeek`'s tags, whose parameters say themselves whether they are text: V3.2.
+//! DSML, `DeepSeek`'s tags, whose parameters say themselves whether they are text: V3.2
+//! and V4.
 
 use crate::output::readers::tagged::{Tagged, Tags};
+
+/// V4 names the block differently.
+pub(super) static DEEPSEEK_V4: Tagged = Tagged {
+    name: "deepseek_v4",
+    detect: |template| template.contains("｜DSML｜") && !template.contains("function_calls>"),
+    open: &["<｜DSML｜tool_calls>"],
+    close: "</｜DSML｜tool_calls>",
+    tags: DSML,
+    begin: |name| match name {
+        Some(name) => format!("\n\n<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"{name}\">\n"),
+        None => "\n\n<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"".into(),
+    },
+};
 
 pub(super) static DEEPSEEK_V32: Tagged = Tagged {
     name: "deepseek_v32",

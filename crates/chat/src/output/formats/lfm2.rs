@@ -5,7 +5,13 @@ use crate::output::readers::literal_calls::{LiteralFormat, Notation};
 pub(super) static LFM2: LiteralFormat = LiteralFormat {
     name: "lfm2",
     detect: |template| {
-        template.contains("<|tool_call_start|>") || template.contains("<|tool_list_start|>")
+        // The templates of LFM2.5 tell of tools without a marker.
+        let signs = [
+            "<|tool_call_start|>",
+            "<|tool_list_start|>",
+            "List of tools: [",
+        ];
+        signs.iter().any(|sign| template.contains(sign))
     },
     is_bare: false,
     open: &["<|tool_call_start|>"],

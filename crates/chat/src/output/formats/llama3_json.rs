@@ -1,11 +1,13 @@
 //! `{"name": …, "parameters": {…}}` as the whole answer, with or without `<|python_tag|>` before
-//! it: Llama 3.1, 3.2 and 3.3.
+//! it: Llama 3.1 to 4.
 
 use crate::output::readers::json_calls::{JsonFormat, STARTS};
 
 pub(super) static LLAMA3_JSON: JsonFormat = JsonFormat {
     open: &["<|python_tag|>"],
     starts: STARTS,
+    // Llama 4 puts them around the text before a call.
+    silent: &["<|python_start|>", "<|python_end|>"],
     arguments_key: "parameters",
     begins_bare: true,
     ..JsonFormat::new("llama3_json", |template| {

@@ -5,7 +5,7 @@ use crate::output::readers::marked_reasoning::MarkedReasoning;
 /// Qwen3, `DeepSeek` R1, `SmolLM3`, GLM, `MiniMax`, Kimi and many others.
 pub(super) static THINK: MarkedReasoning = MarkedReasoning {
     name: "think",
-    signs: &["<think>", "</think>"],
+    detect: |template| template.contains("<think>") || template.contains("</think>"),
     open: &["<think>"],
     close: "</think>",
     close_early: "\n</think>\n\n",
@@ -15,7 +15,7 @@ pub(super) static THINK: MarkedReasoning = MarkedReasoning {
 /// Magistral and the Ministral reasoning models.
 pub(super) static MAGISTRAL: MarkedReasoning = MarkedReasoning {
     name: "magistral",
-    signs: &["[THINK]"],
+    detect: |template| template.contains("[THINK]"),
     open: &["[THINK]"],
     close: "[/THINK]",
     close_early: "[/THINK]",
@@ -25,7 +25,7 @@ pub(super) static MAGISTRAL: MarkedReasoning = MarkedReasoning {
 /// Seed-OSS.
 pub(super) static SEED: MarkedReasoning = MarkedReasoning {
     name: "seed_oss",
-    signs: &["<seed:think>", "seed:think"],
+    detect: |template| template.contains("<seed:think>") || template.contains("seed:think"),
     open: &["<seed:think>"],
     close: "</seed:think>",
     close_early: "\n</seed:think>\n",
@@ -35,7 +35,7 @@ pub(super) static SEED: MarkedReasoning = MarkedReasoning {
 /// `LongCat` Flash Thinking.
 pub(super) static LONGCAT: MarkedReasoning = MarkedReasoning {
     name: "longcat",
-    signs: &["<longcat_think>"],
+    detect: |template| template.contains("<longcat_think>"),
     open: &["<longcat_think>"],
     close: "</longcat_think>",
     close_early: "\n</longcat_think>\n",
@@ -45,7 +45,9 @@ pub(super) static LONGCAT: MarkedReasoning = MarkedReasoning {
 /// Command R7B and Command A, which also mark the answer.
 pub(super) static COMMAND: MarkedReasoning = MarkedReasoning {
     name: "command_r7b",
-    signs: &["<|START_THINKING|>", "<|START_RESPONSE|>"],
+    detect: |template| {
+        template.contains("<|START_THINKING|>") || template.contains("<|START_RESPONSE|>")
+    },
     open: &["<|START_THINKING|>"],
     close: "<|END_THINKING|>",
     close_early: "<|END_THINKING|>",
@@ -60,7 +62,7 @@ pub(super) static COMMAND: MarkedReasoning = MarkedReasoning {
 /// Gemma 4.
 pub(super) static GEMMA4: MarkedReasoning = MarkedReasoning {
     name: "gemma4",
-    signs: &["<|channel>"],
+    detect: |template| template.contains("<|channel>"),
     open: &["<|channel>thought"],
     close: "<channel|>",
     close_early: "\n<channel|>",
@@ -70,7 +72,7 @@ pub(super) static GEMMA4: MarkedReasoning = MarkedReasoning {
 /// Kimi-VL Thinking.
 pub(super) static KIMI_VL: MarkedReasoning = MarkedReasoning {
     name: "kimi_vl",
-    signs: &["◁think▷"],
+    detect: |template| template.contains("◁think▷"),
     open: &["◁think▷"],
     close: "◁/think▷",
     close_early: "◁/think▷",
@@ -80,7 +82,7 @@ pub(super) static KIMI_VL: MarkedReasoning = MarkedReasoning {
 /// EXAONE Deep.
 pub(super) static EXAONE_DEEP: MarkedReasoning = MarkedReasoning {
     name: "exaone_deep",
-    signs: &["<thought>"],
+    detect: |template| template.contains("<thought>"),
     open: &["<thought>"],
     close: "</thought>",
     close_early: "\n</thought>\n\n",
@@ -90,7 +92,7 @@ pub(super) static EXAONE_DEEP: MarkedReasoning = MarkedReasoning {
 /// Apertus.
 pub(super) static APERTUS: MarkedReasoning = MarkedReasoning {
     name: "apertus",
-    signs: &["<|inner_prefix|>"],
+    detect: |template| template.contains("<|inner_prefix|>"),
     open: &["<|inner_prefix|>"],
     close: "<|inner_suffix|>",
     close_early: "<|inner_suffix|>",
@@ -100,7 +102,7 @@ pub(super) static APERTUS: MarkedReasoning = MarkedReasoning {
 /// Granite 3.2, in words rather than markers.
 pub(super) static GRANITE: MarkedReasoning = MarkedReasoning {
     name: "granite_words",
-    signs: &["Here is my thought process:"],
+    detect: |template| template.contains("Here is my thought process:"),
     open: &["Here is my thought process:", "Here's my thought process:"],
     close: "Here is my response:",
     close_early: "\n\nHere is my response:\n\n",
@@ -110,17 +112,27 @@ pub(super) static GRANITE: MarkedReasoning = MarkedReasoning {
 /// Granite 3.3, which also marks the answer.
 pub(super) static GRANITE_RESPONSE: MarkedReasoning = MarkedReasoning {
     name: "granite",
-    signs: &["<response>"],
+    detect: |template| template.contains("<|start_of_role|>") && template.contains("<response>"),
     open: &["<think>"],
     close: "</think>",
     close_early: "</think><response>",
     silent: &["<response>", "</response>"],
 };
 
+/// `MiniMax` M3.
+pub(super) static MINIMAX_M3: MarkedReasoning = MarkedReasoning {
+    name: "minimax_m3",
+    detect: |template| template.contains("<mm:think>"),
+    open: &["<mm:think>"],
+    close: "</mm:think>",
+    close_early: "</mm:think>",
+    silent: &[],
+};
+
 /// Hunyuan A13B, which also marks the answer.
 pub(super) static HUNYUAN: MarkedReasoning = MarkedReasoning {
     name: "hunyuan",
-    signs: &["<answer>"],
+    detect: |template| template.contains("<answer>"),
     open: &["<think>"],
     close: "</think>",
     close_early: "\n</think>\n",

@@ -36,6 +36,8 @@ pub(in crate::output) struct JsonFormat {
     pub(in crate::output) open: &'static [&'static str],
     /// Texts that are a call's beginning at the start of the output.
     pub(in crate::output) starts: &'static [&'static str],
+    /// Markers that mean nothing to a client.
+    pub(in crate::output) silent: &'static [&'static str],
     /// `None`: the end of the output.
     pub(in crate::output) close: Option<&'static str>,
     /// How a call is begun for the model: with a marker or not, in a fence, in a list, and by
@@ -54,6 +56,7 @@ impl JsonFormat {
             detect,
             open: &[],
             starts: &[],
+            silent: &[],
             close: None,
             begins_bare: false,
             is_fenced: false,
@@ -87,6 +90,10 @@ impl Format for JsonFormat {
 
     fn close(&self) -> Option<&'static str> {
         self.close
+    }
+
+    fn silent(&self) -> &'static [&'static str] {
+        self.silent
     }
 
     fn block(&self, open: &'static str, tools: &Tools) -> Box<dyn Block> {

@@ -10,8 +10,7 @@ use crate::output::{
 #[derive(Debug)]
 pub(in crate::output) struct MarkedReasoning {
     pub(in crate::output) name: &'static str,
-    /// Texts one of which is in the chat templates of models that write this.
-    pub(in crate::output) signs: &'static [&'static str],
+    pub(in crate::output) detect: fn(&str) -> bool,
     pub(in crate::output) open: &'static [&'static str],
     pub(in crate::output) close: &'static str,
     /// What makes a model end its reasoning, as it would itself.
@@ -30,7 +29,7 @@ impl Format for MarkedReasoning {
     }
 
     fn detect(&self, template: &str) -> bool {
-        self.signs.iter().any(|sign| template.contains(sign))
+        (self.detect)(template)
     }
 
     fn open(&self) -> &'static [&'static str] {

@@ -1,0 +1,10 @@
+//! `<TOOLCALL>[{"name": …, "arguments": {…}}]</TOOLCALL>`: Nemotron Nano 2 and its kin.
+
+use crate::output::readers::json_calls::JsonFormat;
+
+pub(super) static NEMOTRON: JsonFormat = JsonFormat {
+    open: &["<TOOLCALL>"],
+    close: Some("</TOOLCALL>"),
+    is_list: true,
+    ..JsonFormat::new("nemotron", |template| template.contains("<TOOLCALL>"))
+};
