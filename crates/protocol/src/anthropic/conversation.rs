@@ -34,24 +34,29 @@ pub(super) fn conversation(system: Option<&Value>, turns: &[Value]) -> Result<Co
     }
     reader.say(Role::System, content);
     let last_user = turns.iter().rposition(|turn| turn["role"] == "user");
-    let mut last = "messages".to_owned();
+    let mut last = None;
     for (index, turn) in turns.iter().enumerate() {
         let path = format!("messages[{index}]");
         let said = reader.messages.len();
         reader.turn(turn, &path, last_user.is_some_and(|user| user > index))?;
         if reader.messages.len() > said {
-            last = path;
+            last = Some((index, path));
         }
     }
-    if last == "messages" {
+    let Some((last, path)) = last else {
         return Err(wrong("messages", "holds nothing that could be answered"));
-    }
-    let is_continued = reader
-        .messages
-        .last()
-        .is_some_and(|message| message.role == Role::Assistant);
+    };
+    let newest = reader.messages.last();
+    let is_continued = newest.is_some_and(|message| message.role == Role::Assistant);
     if is_continued {
-        check_continued(reader.messages.last(), &last)?;
+        // An empty question is no wish to have the answer before it continued.
+        if let Some(user) = last_user.filter(|user| *user > last) {
+            return Err(wrong(
+                &format!("messages[{user}].content"),
+                "says nothing that could be answered",
+            ));
+        }
+        check_continued(newest, &path)?;
     }
     Ok(Conversation {
         messages: reader.messages,
@@ -646,6 +651,14 @@ mod tests {
                 "messages[2].content[0].tool_use_id",
             ),
             (json!([call, result, call]), "messages[2].content[0].id"),
+            (
+                json!([
+                    {"role": "user", "content": "a"},
+                    {"role": "assistant", "content": "b"},
+                    {"role": "user", "content": [{"type": "container_upload", "file_id": "f"}]},
+                ]),
+                "messages[2].content",
+            ),
             // A call that nobody answered cannot be gone on with.
             (
                 json!([{"role": "user", "content": "a"}, call]),
