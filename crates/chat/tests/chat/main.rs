@@ -11,6 +11,7 @@ mod forced_calls;
 mod model;
 mod model_output;
 mod output_cases;
+mod output_detection;
 mod output_properties;
 mod templates;
 mod tokenizers;

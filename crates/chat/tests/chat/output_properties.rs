@@ -106,7 +106,7 @@ fn any_text_of_any_format() {
                 open.chain(format.close()).chain(inner).collect::<Vec<_>>()
             })
             .collect();
-        for _ in 0..60 {
+        for _ in 0..30 {
             let mut words = 0;
             let mut text = String::new();
             for _ in 0..=random.below(9) {

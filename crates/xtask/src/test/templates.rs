@@ -39,8 +39,7 @@ pub(super) fn run() -> Result<Outcome> {
         "build",
         "--package",
         "macmlx-chat",
-        "--example",
-        "render_prompts",
+        "--examples",
     ]))?;
     let program = workspace::program("debug/examples", "render_prompts")?;
     watch(

@@ -7,6 +7,7 @@ pub(super) static GRANITE: JsonFormat = JsonFormat {
     is_list: true,
     ..JsonFormat::new("granite", |template| {
         template.contains("<|start_of_role|>")
+            && template.contains("tools")
             && (template.contains("<|tool_call|>") || !template.contains("<tool_call>"))
     })
 };

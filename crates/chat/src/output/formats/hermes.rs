@@ -8,5 +8,7 @@ pub(super) static HERMES: JsonFormat = JsonFormat {
     // Qwen2.5-Coder often leaves the markers out.
     starts: STARTS,
     close: Some("</tool_call>"),
-    ..JsonFormat::new("hermes", |template| template.contains("<tool_call>"))
+    ..JsonFormat::new("hermes", |template| {
+        template.contains("<tool_call>") && !template.contains("<invoke name=")
+    })
 };
