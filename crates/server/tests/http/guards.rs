@@ -1,7 +1,9 @@
 //! Keys, hosts and origins.
 
+use std::sync::{Arc, Mutex};
+
 use macmlx_inference::ScriptedBackend;
-use macmlx_server::{ApiKey, BindError, IfBusy, Options, bind};
+use macmlx_server::{ApiKey, ApiKeySource, BindError, IfBusy, Options, bind};
 use reqwest::{Client, Method, StatusCode};
 use serde_json::Value;
 
@@ -41,6 +43,95 @@ async fn a_key_opens_client_routes_however_it_is_sent() {
         .await
         .unwrap();
     assert_eq!(health.status(), StatusCode::OK);
+}
+
+/// Keys that change while the server runs.
+#[derive(Debug, Default)]
+struct Changing(Mutex<Vec<ApiKey>>);
+
+impl Changing {
+    fn set(&self, keys: &[&str]) {
+        *self.0.lock().unwrap() = keys.iter().copied().map(ApiKey::new).collect();
+    }
+}
+
+impl ApiKeySource for Changing {
+    fn api_keys(&self) -> Vec<ApiKey> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+async fn status_with(url: &str, key: Option<&str>) -> u16 {
+    let mut request = Client::new().get(url);
+    if let Some(key) = key {
+        request = request.bearer_auth(key);
+    }
+    request.send().await.unwrap().status().as_u16()
+}
+
+#[tokio::test]
+async fn keys_may_come_and_go_while_the_server_runs() {
+    let keys = Arc::new(Changing::default());
+    let options = Options {
+        more_api_keys: Some(keys.clone()),
+        owner_key: Some(ApiKey::new("owner")),
+        ..Options::default()
+    };
+    let server = start(ScriptedBackend::default(), options).await;
+    let url = server.at("/v1/models");
+    assert_eq!(status_with(&url, None).await, 200);
+    keys.set(&["laptop", "phone"]);
+    for (key, status) in [
+        (None, 401),
+        (Some("phone"), 200),
+        (Some("laptop"), 200),
+        (Some("owner"), 200),
+        (Some("other"), 401),
+    ] {
+        assert_eq!(status_with(&url, key).await, status, "{key:?}");
+    }
+    keys.set(&["laptop"]);
+    assert_eq!(status_with(&url, Some("phone")).await, 401);
+    // The last key is gone, and the server is not open for that.
+    keys.set(&[]);
+    assert_eq!(status_with(&url, None).await, 401);
+    assert_eq!(status_with(&url, Some("laptop")).await, 401);
+    assert_eq!(status_with(&url, Some("owner")).await, 200);
+    assert_eq!(status_with(&server.at("/health"), None).await, 200);
+}
+
+#[tokio::test]
+async fn a_missing_key_is_told_in_each_dialects_words() {
+    let options = Options {
+        api_keys: vec![ApiKey::new("key")],
+        ..Options::default()
+    };
+    let server = start(ScriptedBackend::default(), options).await;
+    for (path, pointer, word) in [
+        ("/v1/chat/completions", "/error/code", "invalid_api_key"),
+        ("/v1/responses", "/error/code", "invalid_api_key"),
+        ("/api/v0/models", "/error/code", "invalid_api_key"),
+        ("/v1/messages", "/error/type", "authentication_error"),
+        ("/v1/v1/messages", "/error/type", "authentication_error"),
+        (
+            "/anthropic/v1/models",
+            "/error/type",
+            "authentication_error",
+        ),
+    ] {
+        let response = Client::new().post(server.at(path)).send().await.unwrap();
+        assert_eq!(response.status(), StatusCode::UNAUTHORIZED, "{path}");
+        let body: Value = response.json().await.unwrap();
+        assert_eq!(body.pointer(pointer).unwrap(), word, "{path}: {body}");
+    }
+    let response = Client::new()
+        .post(server.at("/api/chat"))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
+    let body: Value = response.json().await.unwrap();
+    assert!(body["error"].is_string(), "{body}");
 }
 
 #[tokio::test]
@@ -97,24 +188,43 @@ async fn a_preflight_allows_the_headers_sdks_send() {
         ..Options::default()
     };
     let server = start(ScriptedBackend::default(), options).await;
-    let wanted = "authorization,x-api-key,anthropic-version,x-stainless-os,content-type";
-    let response = Client::new()
+    for wanted in [
+        // The official SDKs in a browser.
+        "authorization,content-type,x-stainless-arch,x-stainless-lang,x-stainless-os,\
+         x-stainless-package-version,x-stainless-retry-count,x-stainless-runtime,\
+         x-stainless-runtime-version,x-stainless-timeout,openai-organization,openai-project",
+        "anthropic-beta,anthropic-dangerous-direct-browser-access,anthropic-version,content-type,\
+         x-api-key,x-stainless-helper-method",
+        // Agents that run in an editor's web view.
+        "accept,authorization,content-type,http-referer,x-title,x-session-id,user-agent",
+    ] {
+        let response = Client::new()
+            .request(Method::OPTIONS, server.at("/v1/chat/completions"))
+            .header("origin", "http://localhost:3000")
+            .header("access-control-request-method", "POST")
+            .header("access-control-request-headers", wanted)
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        let headers = response.headers();
+        assert_eq!(
+            headers["access-control-allow-origin"],
+            "http://localhost:3000"
+        );
+        assert_eq!(headers["access-control-allow-headers"], wanted);
+        let methods = headers["access-control-allow-methods"].to_str().unwrap();
+        assert!(methods.contains("POST"), "{methods}");
+    }
+    let elsewhere = Client::new()
         .request(Method::OPTIONS, server.at("/v1/chat/completions"))
-        .header("origin", "http://localhost:3000")
+        .header("origin", "https://evil.example")
         .header("access-control-request-method", "POST")
-        .header("access-control-request-headers", wanted)
         .send()
         .await
         .unwrap();
-    assert_eq!(response.status(), StatusCode::OK);
-    let headers = response.headers();
-    assert_eq!(
-        headers["access-control-allow-origin"],
-        "http://localhost:3000"
-    );
-    assert_eq!(headers["access-control-allow-headers"], wanted);
-    let methods = headers["access-control-allow-methods"].to_str().unwrap();
-    assert!(methods.contains("POST"), "{methods}");
+    let allowed = elsewhere.headers().get("access-control-allow-origin");
+    assert_eq!(allowed, None);
 }
 
 #[tokio::test]
@@ -145,4 +255,20 @@ async fn other_machines_are_let_in_with_a_key_only() {
         ..Options::default()
     };
     assert!(bind("0.0.0.0", 0, IfBusy::Fail, &with).await.is_ok());
+    let keys = Arc::new(Changing::default());
+    keys.set(&["named"]);
+    let with = Options {
+        more_api_keys: Some(keys),
+        ..Options::default()
+    };
+    assert!(bind("0.0.0.0", 0, IfBusy::Fail, &with).await.is_ok());
+    // The owner's own key lets nobody else in.
+    let without = Options {
+        owner_key: Some(ApiKey::new("owner")),
+        ..Options::default()
+    };
+    assert!(matches!(
+        bind("0.0.0.0", 0, IfBusy::Fail, &without).await,
+        Err(BindError::NeedsKey { .. })
+    ));
 }

@@ -11,6 +11,7 @@ mod guards;
 mod limits;
 mod ollama;
 mod responses;
+mod replay;
 mod routes;
 mod shutdown;
 mod streams;

@@ -36,6 +36,24 @@ async fn a_chat_completion_is_answered_with_and_without_v1() {
 }
 
 #[tokio::test]
+async fn a_path_that_a_client_doubled_is_understood() {
+    let paths = [
+        "/v1/chat/completions/chat/completions",
+        "/chat/completions/chat/completions",
+        "/v1/v1/chat/completions",
+    ];
+    let backend = paths.iter().fold(ScriptedBackend::default(), |backend, _| {
+        backend.then_events(says(&["a"]))
+    });
+    let server = start(backend, Options::default()).await;
+    for path in paths {
+        let (status, body) = post(&server.at(path), &chat(false)).await;
+        assert_eq!(status, StatusCode::OK, "{path}");
+        assert_eq!(body["object"], "chat.completion");
+    }
+}
+
+#[tokio::test]
 async fn several_prompts_are_asked_at_once_and_answered_together() {
     let backend = Arc::new(
         ScriptedBackend::default()
@@ -83,6 +101,8 @@ async fn models_are_listed_and_found_by_their_whole_id() {
         .map(|model| model["id"].as_str().unwrap())
         .collect();
     assert_eq!(ids, ["org/small", "flat"]);
+    // Codex decodes this field.
+    assert_eq!(list["models"], json!([]));
     for path in [
         "/v1/models/org/small",
         "/v1/models/org%2Fsmall",
@@ -94,6 +114,23 @@ async fn models_are_listed_and_found_by_their_whole_id() {
         assert_eq!(model["context_length"], 2048);
     }
     let (status, error) = get(&server.at("/v1/models/org/none")).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+    assert_eq!(error["error"]["code"], "model_not_found");
+}
+
+#[tokio::test]
+async fn editors_learn_which_models_call_tools() {
+    let server = start(ScriptedBackend::default(), Options::default()).await;
+    let (status, list) = get(&server.at("/api/v0/models")).await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(list["data"][0]["id"], "org/small");
+    assert_eq!(list["data"][0]["type"], "llm");
+    assert_eq!(list["data"][0]["state"], "not-loaded");
+    assert_eq!(list["data"][0]["max_context_length"], 2048);
+    assert_eq!(list["data"][0]["capabilities"], json!(["tool_use"]));
+    let (_, one) = get(&server.at("/api/v0/models/org/small")).await;
+    assert_eq!(one, list["data"][0]);
+    let (status, error) = get(&server.at("/api/v0/models/gone")).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
     assert_eq!(error["error"]["code"], "model_not_found");
 }

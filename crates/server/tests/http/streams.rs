@@ -6,7 +6,7 @@ use macmlx_inference::{GenerationEvent, InferenceError, ScriptedBackend};
 use macmlx_server::Options;
 use macmlx_test_support::sse::{Reader, Record};
 use reqwest::{Client, StatusCode};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{chat, completed, finished, led, says, start, started, text};
 
@@ -26,7 +26,7 @@ async fn ask(url: String, stream: bool) -> reqwest::Response {
         .unwrap()
 }
 
-fn json(record: &Record) -> Value {
+fn data(record: &Record) -> Value {
     serde_json::from_str(record.data().unwrap()).unwrap()
 }
 
@@ -34,7 +34,7 @@ async fn next_event(reader: &mut Reader) -> Value {
     loop {
         match reader.next().await.unwrap() {
             Record::Comment(_) => {}
-            event @ Record::Event { .. } => return json(&event),
+            event @ Record::Event { .. } => return data(&event),
         }
     }
 }
@@ -52,7 +52,7 @@ async fn a_stream_is_events_and_ends_with_done() {
     let joined: String = chunks
         .iter()
         .filter_map(|record| {
-            let content = &json(record)["choices"][0]["delta"]["content"];
+            let content = &data(record)["choices"][0]["delta"]["content"];
             content.as_str().map(str::to_owned)
         })
         .collect();
@@ -94,9 +94,12 @@ async fn silence_is_filled_with_signs_of_life_also_during_prefill() {
             processed,
             total: 3,
         });
+        let sign = reader.next().await.unwrap();
+        let sign = data(&sign);
+        assert_eq!(sign["object"], "chat.completion.chunk");
         assert_eq!(
-            reader.next().await,
-            Some(Record::Comment("keep-alive".into()))
+            sign["choices"],
+            json!([{"index": 0, "delta": {}, "logprobs": null, "finish_reason": null}])
         );
     }
     hand.say(text("now"));
@@ -156,7 +159,7 @@ async fn a_failure_is_the_last_frame() {
         let response = ask(server.at("/v1/chat/completions"), true).await;
         let records = Reader::new(response.bytes_stream()).rest().await;
         assert_eq!(records.len(), 3);
-        assert_eq!(json(&records[2])["error"]["code"], "engine_error");
+        assert_eq!(data(&records[2])["error"]["code"], "engine_error");
         let whole = ask(server.at("/v1/chat/completions"), false).await;
         assert_eq!(whole.status(), StatusCode::INTERNAL_SERVER_ERROR);
     }
