@@ -4,14 +4,14 @@ use std::{path::PathBuf, sync::Arc};
 
 use anyhow::Context;
 use macmlx_engine::Engine;
-use macmlx_inference::{Catalog, InferenceError, ModelCard};
-use macmlx_settings::{Environment, Home, Loaded, Settings};
+use macmlx_inference::{InferenceError, ModelCard};
+use macmlx_settings::{Aliases, ApiKeys, Environment, Home, Loaded, Settings};
 use macmlx_store::{
     hub::{self, Hub},
     models::Library,
 };
 
-use crate::engine;
+use crate::{Names, engine};
 
 /// An opened home. Nothing runs yet.
 #[derive(Debug, Clone)]
@@ -20,6 +20,8 @@ pub struct Host {
     pub home: Home,
     pub settings: Settings,
     pub library: Arc<Library>,
+    /// Other names for the library's models.
+    pub aliases: Arc<Aliases>,
     /// What was wrong with the settings, for a person.
     pub warnings: Vec<String>,
 }
@@ -33,6 +35,7 @@ impl Host {
         let library = Arc::new(Library::new(home.models(&settings)));
         Ok(Self {
             environment,
+            aliases: Arc::new(Aliases::new(&home)),
             home,
             settings,
             library,
@@ -41,8 +44,18 @@ impl Host {
     }
 
     /// An engine with the settings' limits; it loads nothing yet.
-    pub fn engine(&self) -> Engine {
-        Engine::new(engine::options(&self.settings), self.library.clone())
+    pub(crate) fn engine(&self, names: Arc<Names>) -> Engine {
+        Engine::new(engine::options(&self.settings), names)
+    }
+
+    /// The models under every name the settings give them.
+    pub fn names(&self) -> Names {
+        Names::new(self.library.clone(), self.aliases.clone(), &self.settings)
+    }
+
+    /// The named keys of clients.
+    pub fn api_keys(&self) -> ApiKeys {
+        ApiKeys::new(&self.home)
     }
 
     /// The hub that environment and settings name.
@@ -55,9 +68,9 @@ impl Host {
         Hub::new(endpoint, self.environment.hf_token.as_deref())
     }
 
-    /// The id of the usable model a reference means.
+    /// The id of the usable model a reference means; names nobody here knows mean none.
     pub fn resolve(&self, reference: &str) -> Result<String, InferenceError> {
-        Ok(self.library.resolve(reference)?.id)
+        Ok(self.names().known(reference)?.id)
     }
 
     /// How a model's weights will be held once loaded, in words for a person.

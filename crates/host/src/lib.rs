@@ -1,11 +1,16 @@
 //! The composition root: settings, models, engine, server and control put together, for the
 //! command line and the desktop alike.
 
+mod chat_template;
 mod claim;
 mod engine;
 mod environment;
+mod keys;
+mod names;
 mod serve;
 
+pub use chat_template::has_chat_template;
 pub use claim::{AlreadyRunning, Claim, Owner, Record, running};
 pub use environment::Host;
+pub use names::Names;
 pub use serve::{ServeOptions, Server};

@@ -8,13 +8,15 @@ use std::{
 
 use anyhow::Context;
 use macmlx_control::{Activity, Control, Counted};
-use macmlx_inference::{Backend, Catalog};
-use macmlx_server::{ApiKey, IfBusy, Options, bind};
+use macmlx_inference::Backend;
+use macmlx_server::{ApiKey, ApiKeySource, IfBusy, Options, bind};
+use macmlx_store::models::Files;
 use tokio::{sync::watch, task::JoinHandle};
 
 use crate::{
-    Host,
+    Host, Names,
     claim::{Claim, Owner, Record},
+    keys::NamedKeys,
 };
 
 /// How long running answers have after the end was asked for.
@@ -28,7 +30,7 @@ pub struct ServeOptions {
     /// Take the wanted port or none.
     pub is_port_fixed: bool,
     pub api_key: Option<String>,
-    /// Model to load right after the start.
+    /// Model to load right after the start; it answers to unknown names, too.
     pub model: Option<String>,
     /// For one command of this process only: any free port of this machine, the control token as
     /// key, and no claim on the home.
@@ -59,12 +61,17 @@ impl Host {
     /// Starts the server. The model to preload, if any, is resolved before anything is opened and
     /// loaded while clients may connect already.
     pub async fn serve(&self, options: ServeOptions, owner: Owner) -> anyhow::Result<Server> {
-        let preload = match options
-            .model
-            .as_ref()
-            .or(self.settings.default_model.as_ref())
-        {
-            Some(reference) => Some(self.library.resolve(reference)?.id),
+        let mut settings = self.settings.clone();
+        if let Some(model) = &options.model {
+            settings.default_model = Some(model.clone());
+        }
+        let names = Arc::new(Names::new(
+            self.library.clone(),
+            self.aliases.clone(),
+            &settings,
+        ));
+        let preload = match &settings.default_model {
+            Some(reference) => Some(names.known(reference)?.id),
             None => None,
         };
         let mut claim = if options.is_private {
@@ -80,10 +87,10 @@ impl Host {
             None => self.settings.api_key(),
         };
         let server_options = Options {
+            api_keys: api_key.map(ApiKey::new).into_iter().collect(),
+            more_api_keys: self.named_keys(&options)?,
             // The owner's own tools need no second secret.
-            api_keys: api_key
-                .map(|key| vec![ApiKey::new(key), ApiKey::new(&control_token)])
-                .unwrap_or_default(),
+            owner_key: Some(ApiKey::new(&control_token)),
             allowed_hosts: options.allowed_hosts.clone(),
             cors_origins: options.cors_origins.clone(),
             ..Options::default()
@@ -104,16 +111,24 @@ impl Host {
         } else {
             IfBusy::NextFree
         };
+        let needs_api_key = server_options.asks_for_key();
         let listener = bind(host, port, if_busy, &server_options).await?;
         let address = listener.local_addr();
 
         let activity = Arc::new(Activity::default());
-        let backend: Arc<dyn Backend> =
-            Arc::new(Counted::new(self.backend(&options)?, activity.clone()));
+        let backend: Arc<dyn Backend> = Arc::new(Counted::new(
+            self.backend(&options, &names)?,
+            activity.clone(),
+        ));
+        let weak = Arc::downgrade(&backend);
+        names.ask(move || {
+            weak.upgrade()
+                .map_or_else(Vec::new, |backend| backend.loaded())
+        });
         let (stop, stopped) = watch::channel(false);
         let control = macmlx_control::router(Control {
             backend: backend.clone(),
-            catalog: self.library.clone(),
+            catalog: names.clone(),
             activity,
             token: control_token.clone(),
             models: self.models(),
@@ -125,12 +140,13 @@ impl Host {
                 })
             },
         });
-        let router = macmlx_server::router(
-            backend.clone(),
+        let files = Arc::new(Files::new(
             self.library.clone(),
-            control,
-            server_options,
-        );
+            self.hub(),
+            self.home.downloads(),
+            backend.clone(),
+        ));
+        let router = macmlx_server::router(backend.clone(), names, files, control, server_options);
         if let Some(claim) = &mut claim {
             claim
                 .announce(&Record::of_this_process(address, preload.clone(), owner))
@@ -148,7 +164,7 @@ impl Host {
         Ok(Server {
             address,
             wanted_port: (port != 0 && port != address.port()).then_some(port),
-            needs_api_key: api_key.is_some(),
+            needs_api_key,
             control_token,
             stop,
             task,
@@ -162,16 +178,30 @@ impl Host {
         not(feature = "playback"),
         expect(clippy::unnecessary_wraps, reason = "a script may be unreadable")
     )]
-    fn backend(&self, options: &ServeOptions) -> anyhow::Result<Arc<dyn Backend>> {
+    fn backend(
+        &self,
+        options: &ServeOptions,
+        names: &Arc<Names>,
+    ) -> anyhow::Result<Arc<dyn Backend>> {
         #[cfg(feature = "playback")]
         if let Some(path) = &options.playback {
             let script = macmlx_playback::Script::read(path)
                 .with_context(|| format!("cannot play {}", path.display()))?;
-            let playback = macmlx_playback::Playback::new(script, self.library.clone());
+            let playback = macmlx_playback::Playback::new(script, names.clone());
             return Ok(Arc::new(playback));
         }
         let _ = options;
-        Ok(Arc::new(self.engine()))
+        Ok(Arc::new(self.engine(names.clone())))
+    }
+
+    /// A list of keys that cannot be read ends the start: it must not open the server.
+    fn named_keys(&self, options: &ServeOptions) -> anyhow::Result<Option<Arc<dyn ApiKeySource>>> {
+        if options.is_private {
+            return Ok(None);
+        }
+        let keys = self.api_keys();
+        keys.list()?;
+        Ok(Some(Arc::new(NamedKeys(keys))))
     }
 }
 

@@ -1,0 +1,377 @@
+//! What clients may call a model: the library's ids, a person's aliases, `claude-` before either, and
+//! any other name for the default model.
+
+use std::{
+    cmp::Reverse,
+    sync::{Arc, OnceLock},
+};
+
+use macmlx_inference::{Catalog, InferenceError, LoadedModel, ModelCard, ModelDescription};
+use macmlx_settings::{Aliases, Settings, UnknownModels};
+use macmlx_store::models::Library;
+
+use crate::chat_template::has_chat_template;
+
+/// How many local models are named to someone who asked for none of them.
+const SUGGESTIONS: usize = 3;
+
+/// Clients that list only Anthropic's models are offered local ones under ids that begin like this.
+const CLAUDE: &str = "claude-";
+
+/// Says which models are loaded.
+type Loaded = Box<dyn Fn() -> Vec<LoadedModel> + Send + Sync>;
+
+/// The library under every name it answers to.
+pub struct Names {
+    library: Arc<Library>,
+    aliases: Arc<Aliases>,
+    default_model: Option<String>,
+    unknown: UnknownModels,
+    /// The backend knows, and asks for names itself, so this comes later.
+    loaded: OnceLock<Loaded>,
+}
+
+impl std::fmt::Debug for Names {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Names")
+            .field("library", &self.library)
+            .field("aliases", &self.aliases)
+            .field("default_model", &self.default_model)
+            .field("unknown", &self.unknown)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Names {
+    pub(crate) fn new(library: Arc<Library>, aliases: Arc<Aliases>, settings: &Settings) -> Self {
+        Self {
+            library,
+            aliases,
+            default_model: settings.default_model.clone(),
+            unknown: settings.unknown_models,
+            loaded: OnceLock::new(),
+        }
+    }
+
+    /// Lets unknown names go to the model that is loaded. Whoever was given first is asked.
+    pub(crate) fn ask(&self, loaded: impl Fn() -> Vec<LoadedModel> + Send + Sync + 'static) {
+        let _ = self.loaded.set(Box::new(loaded));
+    }
+
+    /// The model a name stands for, without a guess: its id, an alias, the library's abbreviations.
+    pub fn known(&self, reference: &str) -> Result<ModelCard, InferenceError> {
+        let reference = reference.trim();
+        // A person's word comes before an abbreviation, but hides no model.
+        if let Some(target) = self.aliases.target(reference)
+            && !self.is_id(reference)
+        {
+            return self.library.resolve(&target);
+        }
+        match self.library.resolve(reference) {
+            Err(InferenceError::ModelNotFound { suggestions, .. }) => {
+                match self.claude(reference) {
+                    Some(found) => found,
+                    None => Err(InferenceError::ModelNotFound {
+                        reference: reference.to_owned(),
+                        suggestions: self.suggested(reference, suggestions),
+                    }),
+                }
+            }
+            decided => decided,
+        }
+    }
+
+    /// The model behind `claude-<id>` or `claude-<alias>`. Only whole names count: `claude-3` must
+    /// not find whatever begins with a 3.
+    fn claude(&self, reference: &str) -> Option<Result<ModelCard, InferenceError>> {
+        let prefix = reference.get(..CLAUDE.len())?;
+        if !prefix.eq_ignore_ascii_case(CLAUDE) {
+            return None;
+        }
+        let name = &reference[CLAUDE.len()..];
+        if let Some(target) = self.aliases.target(name) {
+            return Some(self.library.resolve(&target));
+        }
+        match self.library.resolve(name) {
+            Ok(card) => {
+                let bare = card.id.rsplit('/').next();
+                let is_whole = card.id.eq_ignore_ascii_case(name)
+                    || bare.is_some_and(|bare| bare.eq_ignore_ascii_case(name));
+                is_whole.then_some(Ok(card))
+            }
+            // A whole name that two owners share, or a model that is not complete.
+            Err(
+                error @ (InferenceError::AmbiguousModel { .. } | InferenceError::ModelLoad { .. }),
+            ) if self.is_id(name) || self.is_bare(name) => Some(Err(error)),
+            Err(_) => None,
+        }
+    }
+
+    fn is_id(&self, name: &str) -> bool {
+        self.library.entries().iter().any(|entry| entry.id == name)
+    }
+
+    fn is_bare(&self, name: &str) -> bool {
+        self.library.entries().iter().any(|entry| {
+            let bare = entry.id.rsplit('/').next();
+            bare.is_some_and(|bare| bare.eq_ignore_ascii_case(name))
+        })
+    }
+
+    fn suggested(&self, reference: &str, similar: Vec<String>) -> Vec<String> {
+        if !similar.is_empty() || !is_free(reference) {
+            return similar;
+        }
+        let cards = self.chat_models();
+        cards
+            .into_iter()
+            .take(SUGGESTIONS)
+            .map(|card| card.id)
+            .collect()
+    }
+
+    /// The model that answers to unknown names: the default, else the one in use, else the only one
+    /// that chats.
+    fn fallback(&self) -> Option<ModelCard> {
+        if let Some(default) = &self.default_model {
+            return self.known(default).ok();
+        }
+        let last_used = self.loaded.get().and_then(|loaded| {
+            loaded()
+                .into_iter()
+                .max_by_key(|model| (model.active_requests > 0, Reverse(model.idle)))
+        });
+        if let Some(model) = last_used {
+            return self.library.resolve(&model.id).ok();
+        }
+        match self.chat_models().as_slice() {
+            [only] => Some(only.clone()),
+            _ => None,
+        }
+    }
+
+    fn chat_models(&self) -> Vec<ModelCard> {
+        let mut cards = self.library.list();
+        cards.retain(|card| has_chat_template(&card.path));
+        cards
+    }
+}
+
+/// A name that could be any provider's. One with an owner or a tag means a certain model, and
+/// another's answer would not be what was asked for.
+fn is_free(reference: &str) -> bool {
+    !reference.is_empty() && !reference.contains(['/', ':'])
+}
+
+impl Catalog for Names {
+    fn resolve(&self, reference: &str) -> Result<ModelCard, InferenceError> {
+        let reference = reference.trim();
+        match self.known(reference) {
+            // An alias of a model that is gone is not unknown: then another name is missing.
+            Err(InferenceError::ModelNotFound {
+                reference: missing,
+                suggestions,
+            }) if missing == reference
+                && is_free(reference)
+                && self.unknown == UnknownModels::Default =>
+            {
+                self.fallback().ok_or(InferenceError::ModelNotFound {
+                    reference: missing,
+                    suggestions,
+                })
+            }
+            decided => decided,
+        }
+    }
+
+    /// The library's models, then those that aliases stand for, under the aliases.
+    fn list(&self) -> Vec<ModelCard> {
+        let mut cards = self.library.list();
+        for (alias, target) in self.aliases.all().iter() {
+            if self.is_id(alias) {
+                continue;
+            }
+            if let Ok(card) = self.library.resolve(target) {
+                cards.push(ModelCard {
+                    id: alias.clone(),
+                    ..card
+                });
+            }
+        }
+        cards
+    }
+
+    fn describe(&self, reference: &str) -> Result<ModelDescription, InferenceError> {
+        self.library.describe(&self.resolve(reference)?.id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, fs, path::Path, time::Duration};
+
+    use macmlx_settings::Home;
+
+    use super::*;
+
+    struct Local {
+        folder: tempfile::TempDir,
+        settings: Settings,
+    }
+
+    impl Local {
+        /// A home with these models; those marked with `*` complete text and do not chat.
+        fn new(models: &[&str]) -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            for model in models {
+                let path = folder
+                    .path()
+                    .join("models")
+                    .join(model.trim_end_matches('*'));
+                put_model(&path, !model.ends_with('*'));
+            }
+            Self {
+                folder,
+                settings: Settings::default(),
+            }
+        }
+
+        fn names(&self) -> Names {
+            let home = Home::at(self.folder.path());
+            let library = Arc::new(Library::new(home.models(&self.settings)));
+            Names::new(library, Arc::new(Aliases::new(&home)), &self.settings)
+        }
+    }
+
+    fn put_model(folder: &Path, chats: bool) {
+        fs::create_dir_all(folder).unwrap();
+        fs::write(folder.join("config.json"), r#"{"model_type": "llama"}"#).unwrap();
+        fs::write(folder.join("tokenizer.json"), "{}").unwrap();
+        if chats {
+            fs::write(folder.join("chat_template.jinja"), "{{ messages }}").unwrap();
+        }
+        let header = r#"{"a.weight":{"dtype":"BF16","shape":[2,2],"data_offsets":[0,8]}}"#;
+        let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(header.bytes());
+        bytes.extend([0; 8]);
+        fs::write(folder.join("model.safetensors"), bytes).unwrap();
+    }
+
+    fn id(names: &Names, reference: &str) -> Option<String> {
+        names.resolve(reference).ok().map(|card| card.id)
+    }
+
+    fn loaded(id: &str, active_requests: u32, idle_seconds: u64) -> LoadedModel {
+        LoadedModel {
+            id: id.into(),
+            memory_bytes: 0,
+            active_requests,
+            idle: Duration::from_secs(idle_seconds),
+            weights: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_persons_word_comes_before_an_abbreviation_and_hides_no_model() {
+        let local = Local::new(&["org/coder-large", "org/small", "flat"]);
+        let names = local.names();
+        assert_eq!(id(&names, "coder").as_deref(), Some("org/coder-large"));
+        names.aliases.add("coder", "org/small").unwrap();
+        names.aliases.add("flat", "org/small").unwrap();
+        assert_eq!(id(&names, "coder").as_deref(), Some("org/small"));
+        assert_eq!(id(&names, "Coder:latest").as_deref(), Some("org/small"));
+        assert_eq!(id(&names, "flat").as_deref(), Some("flat"));
+        let listed: Vec<_> = names.list().into_iter().map(|card| card.id).collect();
+        assert_eq!(listed, ["flat", "org/coder-large", "org/small", "coder"]);
+    }
+
+    #[test]
+    fn claude_before_a_whole_name_is_that_model() {
+        let local = Local::new(&["org/coder-large", "org/3-small"]);
+        let mut names = local.names();
+        names.unknown = UnknownModels::Refuse;
+        names.aliases.add("mine", "org/3-small").unwrap();
+        for (reference, model) in [
+            ("claude-org/coder-large", Some("org/coder-large")),
+            ("claude-Coder-Large", Some("org/coder-large")),
+            ("Claude-mine", Some("org/3-small")),
+            ("claude-3", None),
+            ("claude-coder", None),
+            ("claude-", None),
+            ("claude", None),
+        ] {
+            assert_eq!(id(&names, reference).as_deref(), model, "{reference}");
+        }
+    }
+
+    #[test]
+    fn unknown_names_go_to_the_default_then_the_last_used_then_the_only_one() {
+        let mut local = Local::new(&["org/one", "org/two", "org/base*"]);
+        assert_eq!(id(&local.names(), "gpt-4o"), None);
+        let names = local.names();
+        names.ask(|| vec![loaded("org/one", 0, 5), loaded("org/two", 0, 60)]);
+        assert_eq!(id(&names, "gpt-4o").as_deref(), Some("org/one"));
+        let names = local.names();
+        names.ask(|| vec![loaded("org/one", 0, 5), loaded("org/two", 1, 0)]);
+        assert_eq!(id(&names, "claude-opus-5-5").as_deref(), Some("org/two"));
+        local.settings.default_model = Some("one".into());
+        let names = local.names();
+        names.ask(|| vec![loaded("org/two", 1, 0)]);
+        assert_eq!(id(&names, "anything").as_deref(), Some("org/one"));
+        let single = Local::new(&["org/one", "org/base*"]);
+        assert_eq!(id(&single.names(), "gpt-4o").as_deref(), Some("org/one"));
+    }
+
+    #[test]
+    fn a_name_that_means_a_certain_model_is_not_answered_by_another() {
+        let local = Local::new(&["org/small"]);
+        let names = local.names();
+        for reference in ["org/smell", "qwen3:8b", "", "claude-other/model"] {
+            assert!(
+                matches!(
+                    names.resolve(reference),
+                    Err(InferenceError::ModelNotFound { .. })
+                ),
+                "{reference}"
+            );
+        }
+        let Err(InferenceError::ModelNotFound { suggestions, .. }) = names.resolve("org/smell")
+        else {
+            panic!("found");
+        };
+        assert_eq!(suggestions, ["org/small"]);
+    }
+
+    #[test]
+    fn unknown_names_are_refused_when_that_is_wanted() {
+        let mut local = Local::new(&["org/small"]);
+        local.settings.unknown_models = UnknownModels::Refuse;
+        let error = local.names().resolve("gpt-4o").unwrap_err();
+        assert_eq!(
+            error,
+            InferenceError::ModelNotFound {
+                reference: "gpt-4o".into(),
+                suggestions: vec!["org/small".into()],
+            }
+        );
+    }
+
+    #[test]
+    fn aliases_written_by_hand_into_the_settings_count() {
+        let local = Local::new(&["org/small"]);
+        let text = r#"{"modelAliases": {"gpt-4o": "small", "gone": "org/other"}}"#;
+        fs::write(local.folder.path().join("settings.json"), text).unwrap();
+        let names = local.names();
+        assert_eq!(id(&names, "gpt-4o").as_deref(), Some("org/small"));
+        assert!(names.resolve("gone").is_err());
+        assert_eq!(names.list().len(), 2);
+        assert_eq!(
+            *names.aliases.all(),
+            BTreeMap::from([
+                ("gone".to_owned(), "org/other".to_owned()),
+                ("gpt-4o".to_owned(), "small".to_owned()),
+            ])
+        );
+    }
+}
