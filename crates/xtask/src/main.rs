@@ -6,6 +6,7 @@
     reason = "a command-line tool"
 )]
 
+mod agents;
 mod bench;
 mod check;
 mod layers;
@@ -50,6 +51,8 @@ enum Command {
     },
     /// Everything else that a change must pass: format, lints, layers, sizes, dependencies, typos.
     Check,
+    /// Run real coding agents against macMLX (downloads them at first: several gigabytes).
+    Agents(agents::Options),
     /// Measure our server against mlx-lm's on this machine.
     Bench(bench::Options),
     /// Check that crates depend on each other only as the design allows.
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         Command::Run { arguments } => run::run(arguments),
         Command::Test { suites } => test::run(&suites),
         Command::Check => check::run(),
+        Command::Agents(options) => agents::run(&options),
         Command::Bench(options) => bench::run(&options),
         Command::Layers => layers::run(),
         Command::Sizes => sizes::run(),
