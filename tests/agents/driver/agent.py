@@ -37,6 +37,8 @@ class Run:
     prompt: str
     installed: Installed
     uses_tools: bool = True
+    # Bounds the answer of a model that may never come to an end.
+    wants_short_answer: bool = False
 
     @property
     def openai_url(self) -> str:

@@ -27,6 +27,7 @@ class Edit:
     name = "edit"
     model = PLAYED_MODEL
     prompt = scenario.PROMPT
+    wants_short_answer = False
 
     def __init__(self, playback_model: Path, home: Path):
         self.home = home
@@ -72,6 +73,7 @@ class Starter:
 
     name = "starter"
     prompt = scenario.QUESTION
+    wants_short_answer = True
 
     def __init__(self, gguf: Path, model: str, home: Path):
         self.model = model

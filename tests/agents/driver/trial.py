@@ -55,6 +55,7 @@ class Trial:
                 work=work,
                 prompt=self.kind.prompt,
                 uses_tools=self.kind.uses_tools(self.agent),
+                wants_short_answer=self.kind.wants_short_answer,
                 installed=self.installed,
             )
             launch = self.agent.launch(run)

@@ -3,6 +3,8 @@
 It has no tools: the file is in its prompt and the edit is a block of text in the answer.
 """
 
+import json
+
 from driver.agent import Agent, Launch, Run
 from driver.scenario import AFTER, BEFORE, FILE, FINAL
 
@@ -35,11 +37,18 @@ def launch(run: Run) -> Launch:
             {"LM_STUDIO_API_BASE": run.openai_url, "LM_STUDIO_API_KEY": "local"},
         ),
     }[run.wire]
+    settings = []
+    if run.wants_short_answer:
+        # A limit of tokens would be an error to it.
+        settings = [{"name": "aider/extra_params", "extra_params": {"stop": ["\n\n"]}}]
+    # JSON is YAML.
+    file = run.write(run.home / "models.yml", json.dumps(settings))
     return Launch(
         [
             run.installed.python_program("aider"),
             *("--model", model),
             *("--edit-format", "diff"),
+            *("--model-settings-file", str(file)),
             "--no-check-update",
             "--no-analytics",
             "--no-show-model-warnings",

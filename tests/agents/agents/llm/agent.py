@@ -41,6 +41,9 @@ def launch(run: Run) -> Launch:
         model = "claude-sonnet-4.5"
         env = {"ANTHROPIC_API_KEY": "local", "ANTHROPIC_BASE_URL": run.url}
     command = [run.installed.python_program("llm"), "-m", model]
+    if run.wants_short_answer:
+        limit = "num_predict" if run.wire == "ollama" else "max_tokens"
+        command += ["-o", limit, "32"]
     if run.uses_tools:
         command += ["--functions", str(run.write(run.home / "functions.py", FUNCTIONS))]
     return Launch([*command, run.prompt], env | {"LLM_USER_PATH": str(settings)})
