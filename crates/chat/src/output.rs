@@ -5,6 +5,7 @@ mod block;
 pub(crate) mod formats;
 mod lead;
 mod literal;
+mod open_block;
 mod parser;
 mod readers;
 mod scan;

@@ -7,9 +7,10 @@
 //! - White space around reasoning and after a tool call is not output.
 
 use super::{
-    Block, CallPart, Piece, Sink, Span, Step, Tools,
+    CallPart, Piece, Span, Step, Tools,
     formats::Format,
     lead::{Lead, Verdict},
+    open_block::OpenBlock,
 };
 use crate::needles::Scanner;
 
@@ -41,26 +42,6 @@ enum Meaning {
     Opens(&'static dyn Format),
     /// Nothing; it is left out.
     Nothing,
-}
-
-/// A block that is being read.
-#[derive(Debug)]
-struct OpenBlock {
-    format: &'static dyn Format,
-    reader: Box<dyn Block>,
-    /// The marker that began it, empty when there was none.
-    open: &'static str,
-    /// Taken text that no piece stands for yet.
-    held: String,
-    /// Text not taken yet.
-    rest: String,
-    out: Sink,
-    /// It has given something.
-    is_certain: bool,
-    /// White space that is reasoning only if more of it follows.
-    spaces: String,
-    has_reasoned: bool,
-    has_called: bool,
 }
 
 impl OutputParser {
@@ -203,18 +184,7 @@ impl OutputParser {
     }
 
     fn begin_block(&mut self, format: &'static dyn Format, open: &'static str) {
-        self.state = State::Block(OpenBlock {
-            format,
-            reader: format.block(open, &self.tools),
-            open,
-            held: open.into(),
-            rest: String::new(),
-            out: Sink::default(),
-            is_certain: false,
-            spaces: String::new(),
-            has_reasoned: false,
-            has_called: false,
-        });
+        self.state = State::Block(OpenBlock::new(format, open, &self.tools));
     }
 
     /// Starts a call whose opening marker the model left out, with its first text.
@@ -393,32 +363,5 @@ impl OutputParser {
             }
         }
         self.spans.push(Span { piece, raw_len });
-    }
-}
-
-impl OpenBlock {
-    /// Remembers what has been given; reasoning loses the white space at its ends.
-    fn note(&mut self, piece: Piece) -> Piece {
-        self.is_certain = true;
-        let text = match piece {
-            Piece::Reasoning(text) => text,
-            piece => {
-                self.has_called |= matches!(piece, Piece::ToolCall(_));
-                return piece;
-            }
-        };
-        let text = if self.has_reasoned {
-            text.as_str()
-        } else {
-            text.trim_start()
-        };
-        let body = text.trim_end();
-        let mut out = String::new();
-        if !body.is_empty() {
-            self.has_reasoned = true;
-            out = std::mem::take(&mut self.spaces) + body;
-        }
-        self.spaces.push_str(&text[body.len()..]);
-        Piece::Reasoning(out)
     }
 }

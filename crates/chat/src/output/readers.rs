@@ -1,10 +1,12 @@
 //! Notations that several formats share, each a description that is itself a format.
 
 pub(super) mod json_calls;
+pub(super) mod json_format;
 pub(super) mod literal_calls;
 pub(super) mod marked_reasoning;
 pub(super) mod named_json;
 pub(super) mod tagged;
+pub(super) mod tagged_format;
 
 use super::{Block, Sink, Step};
 

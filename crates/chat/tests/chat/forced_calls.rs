@@ -64,7 +64,7 @@ fn run(
             ToolCallPart::Arguments(text) => out.push_str(&text),
             ToolCallPart::End => out.push(')'),
         },
-        GenerationEvent::Finished { reason, .. } => out += &format!(" {reason:?}"),
+        GenerationEvent::Finished { reason, .. } => out.extend([" ", &format!("{reason:?}")]),
         event => panic!("{event:?}"),
     };
     let mut result = Ok(());

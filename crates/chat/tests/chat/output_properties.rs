@@ -119,7 +119,7 @@ fn any_text_of_any_format() {
                     }
                     3 => {
                         words += 1;
-                        text += &format!("w{words}w");
+                        text.extend(["w", &words.to_string(), "w"]);
                     }
                     _ => text.push_str(random.pick(&PARTS)),
                 }

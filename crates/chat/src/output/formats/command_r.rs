@@ -1,6 +1,6 @@
 //! `Action: ```json [{"tool_name": …, "parameters": {…}}] ``` `: Command R and R+ of 2024.
 
-use crate::output::readers::json_calls::JsonFormat;
+use crate::output::readers::json_format::JsonFormat;
 
 pub(super) static COMMAND_R: JsonFormat = JsonFormat {
     open: &["Action:"],

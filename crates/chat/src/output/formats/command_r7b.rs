@@ -1,7 +1,7 @@
 //! `<|START_ACTION|>[{"tool_call_id": …, "tool_name": …, "parameters": {…}}]<|END_ACTION|>`:
 //! Command R7B and Command A.
 
-use crate::output::readers::json_calls::JsonFormat;
+use crate::output::readers::json_format::JsonFormat;
 
 pub(super) static COMMAND_R7B: JsonFormat = JsonFormat {
     open: &["<|START_ACTION|>"],

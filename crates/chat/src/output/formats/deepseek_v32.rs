@@ -1,7 +1,7 @@
 //! DSML, `DeepSeek`'s tags, whose parameters say themselves whether they are text: V3.2
 //! and V4.
 
-use crate::output::readers::tagged::{Tagged, Tags};
+use crate::output::readers::tagged_format::{Tagged, Tags};
 
 /// V4 names the block differently.
 pub(super) static DEEPSEEK_V4: Tagged = Tagged {

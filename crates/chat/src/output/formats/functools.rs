@@ -1,6 +1,6 @@
 //! `functools[{"name": …, "arguments": {…}}]`: Firefunction.
 
-use crate::output::readers::json_calls::JsonFormat;
+use crate::output::readers::json_format::JsonFormat;
 
 pub(super) static FUNCTOOLS: JsonFormat = JsonFormat {
     // Firefunction 2 puts a space before it, which is white space before a call.

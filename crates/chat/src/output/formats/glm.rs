@@ -1,7 +1,7 @@
 //! `<tool_call>f<arg_key>p</arg_key><arg_value>…</arg_value></tool_call>`: GLM 4.5 (with line
 //! breaks between the tags), 4.6 and 4.7.
 
-use crate::output::readers::tagged::{Tagged, Tags};
+use crate::output::readers::tagged_format::{Tagged, Tags};
 
 pub(super) static GLM: Tagged = Tagged {
     name: "glm",

@@ -1,6 +1,6 @@
 //! `<|tool_call|>[{"name": …, "arguments": {…}}]` to the end of the output: Granite 3.
 
-use crate::output::readers::json_calls::JsonFormat;
+use crate::output::readers::json_format::JsonFormat;
 
 pub(super) static GRANITE: JsonFormat = JsonFormat {
     open: &["<|tool_call|>", "<tool_call>"],

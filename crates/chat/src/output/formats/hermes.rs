@@ -1,7 +1,7 @@
 //! `<tool_call>{"name": …, "arguments": {…}}</tool_call>`: Hermes, Qwen2.5, Qwen3, Granite 4 and
 //! whoever follows them.
 
-use crate::output::readers::json_calls::{JsonFormat, STARTS};
+use crate::output::readers::json_format::{JsonFormat, STARTS};
 
 pub(super) static HERMES: JsonFormat = JsonFormat {
     open: &["<tool_call>"],

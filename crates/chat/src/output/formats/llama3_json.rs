@@ -1,7 +1,7 @@
 //! `{"name": …, "parameters": {…}}` as the whole answer, with or without `<|python_tag|>` before
 //! it: Llama 3.1 to 4.
 
-use crate::output::readers::json_calls::{JsonFormat, STARTS};
+use crate::output::readers::json_format::{JsonFormat, STARTS};
 
 pub(super) static LLAMA3_JSON: JsonFormat = JsonFormat {
     open: &["<|python_tag|>"],

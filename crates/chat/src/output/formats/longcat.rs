@@ -1,6 +1,6 @@
 //! `<longcat_tool_call>f<longcat_arg_key>p</longcat_arg_key><longcat_arg_value>…`: `LongCat` Flash.
 
-use crate::output::readers::tagged::{Tagged, Tags};
+use crate::output::readers::tagged_format::{Tagged, Tags};
 
 pub(super) static LONGCAT: Tagged = Tagged {
     name: "longcat",

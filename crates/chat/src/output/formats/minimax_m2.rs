@@ -1,6 +1,6 @@
 //! `<minimax:tool_call><invoke name="f"><parameter name="p">…</parameter></invoke>…`: `MiniMax` M2.
 
-use crate::output::readers::tagged::{Tagged, Tags};
+use crate::output::readers::tagged_format::{Tagged, Tags};
 
 pub(super) static MINIMAX_M2: Tagged = Tagged {
     name: "minimax_m2",

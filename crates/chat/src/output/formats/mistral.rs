@@ -5,11 +5,7 @@
 use super::{Format, Kind};
 use crate::output::{
     Block, Tools,
-    readers::{
-        Either,
-        json_calls::{JsonCalls, JsonFormat},
-        named_json::NamedJson,
-    },
+    readers::{Either, json_calls::JsonCalls, json_format::JsonFormat, named_json::NamedJson},
 };
 
 const OPEN: &[&str] = &["[TOOL_CALLS]"];

@@ -1,6 +1,6 @@
 //! `<TOOLCALL>[{"name": …, "arguments": {…}}]</TOOLCALL>`: Nemotron Nano 2 and its kin.
 
-use crate::output::readers::json_calls::JsonFormat;
+use crate::output::readers::json_format::JsonFormat;
 
 pub(super) static NEMOTRON: JsonFormat = JsonFormat {
     open: &["<TOOLCALL>"],

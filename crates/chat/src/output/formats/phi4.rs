@@ -1,7 +1,7 @@
 //! `<|tool_call|>[{"name": …, "arguments": {…}}]<|/tool_call|>`: Phi-4-mini, which also writes
 //! `functools[…]`.
 
-use crate::output::readers::json_calls::JsonFormat;
+use crate::output::readers::json_format::JsonFormat;
 
 pub(super) static PHI4: JsonFormat = JsonFormat {
     open: &["<|tool_call|>", "functools"],

@@ -1,6 +1,6 @@
 //! Calls as JSON without any marker, for templates that take tools and show none.
 
-use crate::output::readers::json_calls::{JsonFormat, STARTS};
+use crate::output::readers::json_format::{JsonFormat, STARTS};
 
 pub(super) static PLAIN_JSON: JsonFormat = JsonFormat {
     starts: STARTS,

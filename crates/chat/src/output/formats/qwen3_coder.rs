@@ -1,7 +1,7 @@
 //! `<tool_call><function=f><parameter=p>…</parameter></function></tool_call>`: Qwen3-Coder,
 //! Qwen3.5, Nemotron 3 and `MiMo`.
 
-use crate::output::readers::tagged::{Tagged, Tags};
+use crate::output::readers::tagged_format::{Tagged, Tags};
 
 /// Functions and parameters named in the tag, values on lines of their own.
 pub(super) const FUNCTION_TAGS: Tags = Tags {

@@ -1,7 +1,7 @@
 //! `<seed:tool_call><function=f><parameter=p>…</parameter></function></seed:tool_call>`: Seed-OSS.
 
 use super::qwen3_coder::FUNCTION_TAGS;
-use crate::output::readers::tagged::Tagged;
+use crate::output::readers::tagged_format::Tagged;
 
 pub(super) static SEED_OSS: Tagged = Tagged {
     name: "seed_oss",

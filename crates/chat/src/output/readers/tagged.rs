@@ -6,8 +6,7 @@
 use crate::output::{
     Block, Sink, Step, Tools,
     argument::{ArgumentsWriter, escaped, is_text, quoted, typed},
-    formats::{Format, Kind},
-    readers::{Either, json_calls::JsonCalls},
+    readers::tagged_format::Tags,
     scan::{certain, first_of, space, starts_with_any},
     value_end::{End, Quotes, ValueEnd},
 };
@@ -15,118 +14,8 @@ use crate::output::{
 /// Names and attributes are never longer than this.
 const HEAD_LIMIT: usize = 256;
 
-/// A format of tags.
 #[derive(Debug)]
-pub(in crate::output) struct Tagged {
-    pub(in crate::output) name: &'static str,
-    pub(in crate::output) detect: fn(&str) -> bool,
-    /// Begins a block. One that is also `call` needs the tool to be offered.
-    pub(in crate::output) open: &'static [&'static str],
-    pub(in crate::output) close: &'static str,
-    pub(in crate::output) tags: Tags,
-    /// What begins a call of a tool, or of any.
-    pub(in crate::output) begin: fn(Option<&str>) -> String,
-}
-
-/// How calls and parameters are written.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::output) struct Tags {
-    /// Stands before a call's name, which ends with `>`. `None`: the name comes first in the block
-    /// and ends with its line or the first key.
-    pub(in crate::output) call: Option<&'static str>,
-    pub(in crate::output) call_close: &'static str,
-    /// Stands before a parameter's name.
-    pub(in crate::output) key: &'static str,
-    pub(in crate::output) key_close: &'static str,
-    /// Between name and value, white space aside; empty: nothing.
-    pub(in crate::output) value: &'static str,
-    pub(in crate::output) value_close: &'static str,
-    /// Values stand on lines of their own: one line break at each end is not theirs.
-    pub(in crate::output) has_lines: bool,
-}
-
-impl Tags {
-    /// What ends a value. Where tags repeat names, models leave the closing one out now and then,
-    /// and the next parameter or the call's end will do.
-    fn value_ends(&self) -> Vec<&'static str> {
-        match self.call {
-            Some(_) => vec![self.value_close, self.call_close, self.key],
-            None => vec![self.value_close],
-        }
-    }
-}
-
-impl Format for Tagged {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::ToolCalls
-    }
-
-    fn detect(&self, template: &str) -> bool {
-        (self.detect)(template)
-    }
-
-    fn open(&self) -> &'static [&'static str] {
-        self.open
-    }
-
-    fn close(&self) -> Option<&'static str> {
-        Some(self.close)
-    }
-
-    fn inner_markers(&self) -> Vec<&'static str> {
-        let tags = &self.tags;
-        let inner = [
-            tags.call_close,
-            tags.key,
-            tags.key_close,
-            tags.value,
-            tags.value_close,
-        ];
-        let inner = inner.into_iter().chain(tags.call);
-        // A bare bracket is no marker.
-        inner.filter(|marker| marker.len() > 1).collect()
-    }
-
-    fn block(&self, open: &'static str, tools: &Tools) -> Box<dyn Block> {
-        let reader = self.reader(open, tools);
-        if self.tags.call == Some(open) {
-            return Box::new(reader);
-        }
-        // Models taught several formats fall back to JSON.
-        let json = JsonCalls::new(Some(self.close), self.open, None);
-        Box::new(Either::new(json, reader))
-    }
-
-    fn begin_call(&self, name: Option<&str>) -> Option<String> {
-        Some((self.begin)(name))
-    }
-}
-
-impl Tagged {
-    fn reader(&self, open: &str, tools: &Tools) -> TaggedCalls {
-        let has_wrapper = self.tags.call != Some(open);
-        TaggedCalls {
-            tags: self.tags,
-            close: self.close,
-            must_be_offered: !has_wrapper,
-            tools: tools.clone(),
-            state: if has_wrapper && self.tags.call.is_some() {
-                State::Open
-            } else {
-                State::Name
-            },
-            tool: String::new(),
-            arguments: ArgumentsWriter::default(),
-        }
-    }
-}
-
-#[derive(Debug)]
-struct TaggedCalls {
+pub(super) struct TaggedCalls {
     tags: Tags,
     close: &'static str,
     must_be_offered: bool,
@@ -163,6 +52,25 @@ struct Value {
 }
 
 impl TaggedCalls {
+    /// `open`: the marker that began the block, which may be that of a call itself. Then the tool
+    /// must be offered, as anyone may write such a tag.
+    pub(super) fn new(tags: Tags, close: &'static str, open: &str, tools: &Tools) -> Self {
+        let is_call = tags.call == Some(open);
+        Self {
+            tags,
+            close,
+            must_be_offered: is_call,
+            tools: tools.clone(),
+            state: if is_call || tags.call.is_none() {
+                State::Name
+            } else {
+                State::Open
+            },
+            tool: String::new(),
+            arguments: ArgumentsWriter::default(),
+        }
+    }
+
     /// Expects the tag of a call, or behind one also the end of the block.
     fn call(&mut self, text: &str, is_last: bool) -> Step {
         let space = space(text);

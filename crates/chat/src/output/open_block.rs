@@ -1,0 +1,65 @@
+//! A block that the parser is inside of.
+
+use super::{Block, Piece, Sink, Tools, formats::Format};
+
+/// A block that is being read.
+#[derive(Debug)]
+pub(super) struct OpenBlock {
+    pub(super) format: &'static dyn Format,
+    pub(super) reader: Box<dyn Block>,
+    /// The marker that began it, empty when there was none.
+    pub(super) open: &'static str,
+    /// Taken text that no piece stands for yet.
+    pub(super) held: String,
+    /// Text not taken yet.
+    pub(super) rest: String,
+    pub(super) out: Sink,
+    /// It has given something.
+    pub(super) is_certain: bool,
+    /// White space that is reasoning only if more of it follows.
+    spaces: String,
+    has_reasoned: bool,
+    pub(super) has_called: bool,
+}
+
+impl OpenBlock {
+    pub(super) fn new(format: &'static dyn Format, open: &'static str, tools: &Tools) -> Self {
+        Self {
+            format,
+            reader: format.block(open, tools),
+            open,
+            held: open.into(),
+            rest: String::new(),
+            out: Sink::default(),
+            is_certain: false,
+            spaces: String::new(),
+            has_reasoned: false,
+            has_called: false,
+        }
+    }
+
+    /// Remembers what has been given; reasoning loses the white space at its ends.
+    pub(super) fn note(&mut self, piece: Piece) -> Piece {
+        self.is_certain = true;
+        let text = match piece {
+            Piece::Reasoning(text) => text,
+            piece => {
+                self.has_called |= matches!(piece, Piece::ToolCall(_));
+                return piece;
+            }
+        };
+        let text = if self.has_reasoned {
+            text.as_str()
+        } else {
+            text.trim_start()
+        };
+        let body = text.trim_end();
+        let mut out = String::new();
+        if !body.is_empty() {
+            self.has_reasoned = true;
+            out = std::mem::take(&mut self.spaces) + body;
+        }
+        self.spaces.push_str(&text[body.len()..]);
+        Piece::Reasoning(out)
+    }
+}
