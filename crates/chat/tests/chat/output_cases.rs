@@ -154,3 +154,61 @@ fn only_what_could_become_a_marker_is_held_back() {
     assert_eq!(push("m. </thi"), json!([{"reasoning": "m."}]));
     assert_eq!(push("s>"), json!([{"reasoning": " </this>"}]));
 }
+
+/// A caller sees arguments before they are complete.
+#[test]
+fn arguments_come_as_they_are_written() {
+    let so_far = |format: &str, text: &str| {
+        let mut parser = OutputParser::new(&formats(&json!([format])), tools(), "");
+        joined(&parser.push(text))
+    };
+    let cases = [
+        (
+            "hermes",
+            "<tool_call>\n{\"name\": \"f\", \"arguments\": ",
+            "",
+        ),
+        (
+            "hermes",
+            "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": \"on",
+            "{\"a\": \"on",
+        ),
+        (
+            "llama3_json",
+            "{\"name\": \"f\", \"parameters\": {\"a",
+            "{\"a",
+        ),
+        ("mistral_args", "[TOOL_CALLS]f[ARGS]{\"a\": 1", "{\"a\": 1"),
+        (
+            "kimi_k2",
+            "<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{\"a\"",
+            "{\"a\"",
+        ),
+        (
+            "harmony",
+            "<|channel|>commentary to=functions.f<|message|>{\"a\": [",
+            "{\"a\": [",
+        ),
+        (
+            "qwen3_coder",
+            "<function=t>\n<parameter=s>\nline\nmore </par",
+            "{\"s\": \"line\\nmore ",
+        ),
+        ("qwen3_coder", "<function=t>\n<parameter=i>\n1", "{\"i\": "),
+        (
+            "glm",
+            "<tool_call>t\n<arg_key>s</arg_key>\n<arg_value>a \"b",
+            "{\"s\": \"a \\\"b",
+        ),
+        ("pythonic", "[t(i=1, s='x", "{\"i\": 1, \"s\": "),
+    ];
+    for (format, text, arguments) in cases {
+        let found = so_far(format, text);
+        let call = &found[0]["call"];
+        if arguments.is_empty() {
+            assert_eq!(found, json!([]), "{format}");
+        } else {
+            assert_eq!(call[1], arguments, "{format} {text}");
+        }
+    }
+}
