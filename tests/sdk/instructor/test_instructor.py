@@ -14,6 +14,9 @@ class Person(BaseModel):
     age: int
 
 
+ADA = {"name": "Ada", "age": 36}
+
+
 def make(server, mode, key="unused"):
     client = openai.OpenAI(base_url=f"{server.url}/v1", api_key=key, max_retries=0)
     return instructor.from_openai(client, mode=mode)
@@ -33,7 +36,7 @@ def ask(client, text=q.PERSON, **options):
 
 @pytest.mark.parametrize("mode", [instructor.Mode.TOOLS, instructor.Mode.MD_JSON])
 def test_object(server, mode):
-    assert ask(make(server, mode)) == Person(name="Ada", age=36)
+    assert ask(make(server, mode)).model_dump() == ADA
 
 
 @pytest.mark.parametrize("mode", [instructor.Mode.TOOLS, instructor.Mode.MD_JSON])
@@ -45,7 +48,7 @@ def test_partial_objects_of_a_stream(server, mode):
         messages=[{"role": "user", "content": q.PERSON}],
         max_retries=0,
     )
-    assert list(partial)[-1].model_dump() == {"name": "Ada", "age": 36}
+    assert list(partial)[-1].model_dump() == ADA
 
 
 def test_unknown_model(server):
@@ -62,4 +65,4 @@ def test_wrong_key(guarded_server):
     with pytest.raises((InstructorRetryException, openai.AuthenticationError), match="401"):
         ask(make(guarded_server, instructor.Mode.MD_JSON, key="wrong"))
     client = make(guarded_server, instructor.Mode.MD_JSON, key="secret-key")
-    assert ask(client) == Person(name="Ada", age=36)
+    assert ask(client).model_dump() == ADA
