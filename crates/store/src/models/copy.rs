@@ -9,7 +9,8 @@ use macmlx_inference::InferenceError;
 
 use super::folder;
 
-/// Smaller files are copied, so that editing a config of one model leaves the other alone.
+/// Smaller files that are no weights are copied, so that editing a config of one model leaves the
+/// other alone.
 const LINKED_FROM_BYTES: u64 = 1024 * 1024;
 
 /// A model that cannot be copied.
@@ -78,7 +79,8 @@ fn fill(source: &Path, copy: &Path) -> io::Result<()> {
         if !metadata.is_file() {
             continue;
         }
-        if metadata.len() < LINKED_FROM_BYTES {
+        let is_weights = target.extension().is_some_and(|end| end == "safetensors");
+        if !is_weights && metadata.len() < LINKED_FROM_BYTES {
             fs::copy(&path, &target)?;
             continue;
         }
