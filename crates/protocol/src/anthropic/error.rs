@@ -28,7 +28,24 @@ pub struct ErrorDetails {
     pub r#type: ErrorType,
     /// Names the field where a field is at fault.
     pub message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<Refusal>,
 }
+
+/// What an official SDK reads to go on without what was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = anthropic::Refusal)]
+pub struct Refusal {
+    pub error_code: &'static str,
+    pub unsupported: [&'static str; 1],
+}
+
+/// Told to tool runners of SDKs, which ask for a conversation that the server keeps and, told so,
+/// send all of it.
+const WITHOUT_THREADS: Refusal = Refusal {
+    error_code: "thread_unsupported_request",
+    unsupported: ["thread"],
+};
 
 /// Anthropic's kinds of errors that can happen here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
@@ -63,6 +80,10 @@ pub fn reply(error: &Error) -> Reply {
         error: ErrorDetails {
             r#type: kind,
             message: in_words(error),
+            details: match error {
+                Error::Unsupported { param, .. } if param == "thread" => Some(WITHOUT_THREADS),
+                _ => None,
+            },
         },
     };
     Reply {
@@ -77,6 +98,7 @@ pub(super) fn mid_stream(error: &InferenceError) -> ErrorDetails {
     ErrorDetails {
         r#type: classify_inference(error).1,
         message: inference_in_words(error),
+        details: None,
     }
 }
 
