@@ -17,6 +17,10 @@ pub struct ChoiceOutput {
     /// Log probabilities of tokens whose text has not come out; empty when none were asked for.
     pending: VecDeque<TokenLogprob>,
     reasoning_tokens: u32,
+    /// Tokens pushed while the model was thinking.
+    reasoning_spent: u32,
+    /// Its block is being closed for it.
+    is_closing_reasoning: bool,
     /// A call of a strict tool, until it is complete.
     held: Option<HeldCall>,
 }
@@ -36,6 +40,8 @@ impl ChoiceOutput {
             stream,
             pending: VecDeque::new(),
             reasoning_tokens: 0,
+            reasoning_spent: 0,
+            is_closing_reasoning: false,
             held: None,
         }
     }
@@ -50,6 +56,7 @@ impl ChoiceOutput {
         emit: impl FnMut(GenerationEvent),
     ) -> Result<(), InferenceError> {
         self.pending.extend(logprob);
+        self.reasoning_spent += u32::from(self.stream.in_reasoning());
         let pieces = self.stream.push(token);
         self.emit(pieces, true, emit)
     }
@@ -86,6 +93,21 @@ impl ChoiceOutput {
     /// Whether the model is thinking.
     pub fn in_reasoning(&self) -> bool {
         self.stream.in_reasoning()
+    }
+
+    /// Text whose tokens are to take the place of the next ones, for the model to stop thinking:
+    /// given once when it has thought for as many tokens as it may, and again for any block that it
+    /// opens later.
+    pub fn close_reasoning(&mut self, budget_tokens: u32) -> Option<&'static str> {
+        if !self.stream.in_reasoning() {
+            self.is_closing_reasoning = false;
+            return None;
+        }
+        if self.is_closing_reasoning || self.reasoning_spent < budget_tokens {
+            return None;
+        }
+        self.is_closing_reasoning = true;
+        self.stream.reasoning_close()
     }
 
     /// Text that makes the model stop thinking. `None`: its output has no reasoning blocks.

@@ -312,3 +312,23 @@ fn events_carry_choice_ids_and_log_probabilities() {
     assert_ne!(calls[0], calls[1]);
     assert!(choice.reasoning_tokens() > 0);
 }
+
+#[test]
+fn a_reasoning_budget_holds_for_all_blocks_together() {
+    let model = model(TEMPLATE);
+    let mut choice = ChoiceOutput::new(0, model.output(&chat(&model), &stops(&[])));
+    let mut push = |text: &str| {
+        let mut closes = Vec::new();
+        for id in model.tokenizer().encode(text, false).unwrap() {
+            choice.push(id, None, |_| {}).unwrap();
+            closes.push(choice.close_reasoning(3));
+        }
+        closes
+    };
+    assert_eq!(push("ab<think>"), [None; 3]);
+    // Three tokens of thought; what closes the block is asked for once.
+    let close = Some("\n</think>\n\n");
+    assert_eq!(push("abab"), [None, None, close, None]);
+    assert_eq!(push("\n</think>\n\nab"), [None; 6]);
+    assert_eq!(push("<think>a"), [close, None]);
+}
