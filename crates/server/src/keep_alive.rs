@@ -244,7 +244,7 @@ mod tests {
         Lifetimes::new(&backend)
     }
 
-    const MINUTE: Duration = Duration::from_secs(60);
+    const MINUTE: Duration = Duration::from_mins(1);
 
     #[tokio::test(start_paused = true)]
     async fn an_idle_model_goes_when_its_time_is_over() {

@@ -85,25 +85,25 @@ mod tests {
 
     use super::*;
 
-    fn seconds(seconds: f64) -> Option<KeepAlive> {
-        Some(KeepAlive::For(Duration::from_secs_f64(seconds)))
+    fn seconds(seconds: f64) -> KeepAlive {
+        KeepAlive::For(Duration::from_secs_f64(seconds))
     }
 
     #[test]
     fn every_way_to_say_how_long() {
         for (value, expected) in [
             (json!(null), None),
-            (json!("5m"), seconds(300.0)),
-            (json!("1h30m"), seconds(5400.0)),
-            (json!("1.5h"), seconds(5400.0)),
-            (json!("300ms"), seconds(0.3)),
-            (json!("+10s"), seconds(10.0)),
-            (json!(300), seconds(300.0)),
-            (json!("300"), seconds(300.0)),
-            (json!(0.5), seconds(0.5)),
-            (json!(0), seconds(0.0)),
-            (json!("0"), seconds(0.0)),
-            (json!("0s"), seconds(0.0)),
+            (json!("5m"), Some(seconds(300.0))),
+            (json!("1h30m"), Some(seconds(5400.0))),
+            (json!("1.5h"), Some(seconds(5400.0))),
+            (json!("300ms"), Some(seconds(0.3))),
+            (json!("+10s"), Some(seconds(10.0))),
+            (json!(300), Some(seconds(300.0))),
+            (json!("300"), Some(seconds(300.0))),
+            (json!(0.5), Some(seconds(0.5))),
+            (json!(0), Some(seconds(0.0))),
+            (json!("0"), Some(seconds(0.0))),
+            (json!("0s"), Some(seconds(0.0))),
             (json!(-1), Some(KeepAlive::Forever)),
             (json!("-1"), Some(KeepAlive::Forever)),
             (json!("-1m"), Some(KeepAlive::Forever)),
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn for_ever_is_a_date() {
         assert_eq!(
-            expiry(1_700_000_000, Some(Duration::from_secs(300))),
+            expiry(1_700_000_000, Some(Duration::from_mins(5))),
             "2023-11-14T22:18:20Z"
         );
         assert_eq!(expiry(1_700_000_000, None), "2316-02-24T22:00:36Z");

@@ -244,7 +244,7 @@ mod tests {
         };
         let reply = json!(processes(
             vec![
-                running("short", Some(Duration::from_secs(60)), false),
+                running("short", Some(Duration::from_mins(1)), false),
                 running("ever", None, true),
             ],
             1_700_000_000,
