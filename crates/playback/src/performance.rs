@@ -30,7 +30,7 @@ pub(crate) struct Performance {
     logprobs: Option<Logprobs>,
     end_tokens: Vec<u32>,
     max_tokens: usize,
-    reasoning_budget: Option<usize>,
+    reasoning_budget: Option<u32>,
     pace: Pace,
     usage: Usage,
     played: u32,
@@ -68,9 +68,6 @@ struct Part {
     tokens: VecDeque<u32>,
     /// Played.
     history: Vec<u32>,
-    /// Tokens played when the model was first seen to think.
-    reasoning_from: Option<usize>,
-    is_reasoning_cut: bool,
     is_over: bool,
 }
 
@@ -92,8 +89,6 @@ impl Performance {
                     output: ChoiceOutput::new(choice, model.chat.output(&rendered, &request.stop)),
                     tokens: tokenizer.encode(text, false)?.into(),
                     history: Vec::new(),
-                    reasoning_from: None,
-                    is_reasoning_cut: false,
                     is_over: false,
                 })
             })
@@ -110,10 +105,7 @@ impl Performance {
             logprobs: request.logprobs,
             end_tokens,
             max_tokens: request.stop.max_tokens.map_or(room, |max| max.min(room)) as usize,
-            reasoning_budget: request
-                .reasoning
-                .budget_tokens
-                .map(|budget| budget as usize),
+            reasoning_budget: request.reasoning.budget_tokens,
             pace: Pace {
                 prefill: Duration::from_secs_f64(turn.prefill_seconds),
                 between_chunks: turn
@@ -198,9 +190,11 @@ impl Performance {
             }
             self.send(GenerationEvent::PromptLogprobs { tokens });
         }
-        if self.max_tokens == 0 {
-            for index in 0..self.parts.len() {
+        for index in 0..self.parts.len() {
+            if self.max_tokens == 0 {
                 self.finish(index, FinishReason::Length);
+            } else if let Err(error) = self.cut_reasoning(index) {
+                return self.fail(error);
             }
         }
     }
@@ -271,25 +265,17 @@ impl Performance {
     /// At the budget the reasoning block is closed for the model, which then goes on to its answer.
     fn cut_reasoning(&mut self, index: usize) -> Result<(), InferenceError> {
         let part = &mut self.parts[index];
-        let Some(budget) = self.reasoning_budget.filter(|_| !part.is_reasoning_cut) else {
+        let close = self
+            .reasoning_budget
+            .and_then(|budget| part.output.close_reasoning(budget));
+        let Some(close) = close else {
             return Ok(());
         };
-        if !part.output.in_reasoning() {
-            return Ok(());
-        }
-        let from = *part.reasoning_from.get_or_insert(part.history.len());
-        let Some(close) = part.output.reasoning_close() else {
-            return Ok(());
-        };
-        if part.history.len() - from < budget {
-            return Ok(());
-        }
         let tokenizer = self.model.chat.tokenizer();
         let rest: Vec<u32> = part.tokens.drain(..).collect();
         let rest = tokenizer.detokenize(&rest);
         let answer = rest.split_once(close).map_or("", |(_, answer)| answer);
         part.tokens = tokenizer.encode(&format!("{close}{answer}"), false)?.into();
-        part.is_reasoning_cut = true;
         Ok(())
     }
 

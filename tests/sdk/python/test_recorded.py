@@ -19,8 +19,26 @@ ENDS = {
 }
 
 # What is refused by design, and the field that the error names: no model here sees images, and
-# answers are not yet held to a schema.
-REFUSED = {}
+# answers are not held to a schema.
+REFUSED = {
+    "responses/client_codex_image": "input[3].content[1]",
+    "responses/client_codex_schema": "text.format",
+}
+
+# Some clients demand a call; all others are told that it is done.
+SCRIPT = {
+    "turns": [
+        {
+            "when": {"tool_offered": "Dog"},
+            "say": '<tool_call>\n{"name": "Dog", "arguments": {"name": "Done"}}\n</tool_call>',
+        },
+        {
+            "when": {"tool_offered": "final_result"},
+            "say": '<tool_call>\n{"name": "final_result", "arguments": {"a": "Done"}}\n</tool_call>',
+        },
+        {"say": "Done."},
+    ]
+}
 
 
 def cases():
@@ -33,7 +51,7 @@ def cases():
 def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("recorded")
     script = folder / "script.json"
-    script.write_text(json.dumps({"turns": [{"say": "Done."}]}))
+    script.write_text(json.dumps(SCRIPT))
     server = Server(make_home(folder), "--playback", str(script))
     yield server
     assert server.stop() == 0
