@@ -1,6 +1,7 @@
 //! A model's identity, taken from samples of its files: gigabytes are not read to list models.
 
 use std::{
+    fmt::Write,
     fs::File,
     io::{self, Read, Seek, SeekFrom},
     path::PathBuf,
@@ -42,11 +43,12 @@ pub(super) fn digest(config: &str, weights: &[PathBuf]) -> io::Result<String> {
             add(&sample);
         }
     }
-    Ok(hasher
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
+    let mut digits = String::with_capacity(64);
+    for byte in hasher.finalize() {
+        // Writing to a string does not fail.
+        let _ = write!(digits, "{byte:02x}");
+    }
+    Ok(digits)
 }
 
 #[cfg(test)]
