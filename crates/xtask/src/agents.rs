@@ -43,6 +43,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     setup::run()?;
     let folder = workspace::root().join("tests/agents");
     let agents = agents(&folder.join("agents"), &options.only)?;
+    shell::run(
+        pypi::python()
+            .current_dir(&folder)
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .args(["-m", "unittest", "--quiet"]),
+    )?;
     let mut runner = pypi::python();
     runner.arg(folder.join("run.py"));
     for (name, pins) in &agents {

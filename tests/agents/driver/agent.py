@@ -87,7 +87,6 @@ class Agent:
     says_context_length: tuple[str, ...] = ()
     # Ports that a wire format of the agent insists on.
     fixed_ports: dict[str, int] = field(default_factory=dict)
-    limit_seconds: int = 120
 
     def script(self, file: Path) -> dict:
         """What the played model says for the agent to read `file`, edit it and finish."""

@@ -28,6 +28,7 @@ class Edit:
     model = PLAYED_MODEL
     prompt = scenario.PROMPT
     wants_short_answer = False
+    limit_seconds = 180
 
     def __init__(self, playback_model: Path, home: Path):
         self.home = home
@@ -74,6 +75,8 @@ class Starter:
     name = "starter"
     prompt = scenario.QUESTION
     wants_short_answer = True
+    # A prompt of some thousand tokens takes minutes where the cores are busy.
+    limit_seconds = 600
 
     def __init__(self, gguf: Path, model: str, home: Path):
         self.model = model

@@ -64,7 +64,7 @@ class Trial:
                 self._environment(home, temporary) | launch.env,
                 work,
                 folder / "output.txt",
-                self.agent.limit_seconds,
+                self.kind.limit_seconds,
             )
             exchanges = recorder.exchanges()
         code = server.stop()

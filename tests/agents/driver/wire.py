@@ -79,8 +79,8 @@ def _dechunk(data: bytes) -> tuple[bytes, bytes | None]:
             return body, None
         length = int(size.split(b";")[0], 16)
         if length == 0:
-            _, _, rest = data.partition(b"\r\n")
-            return body, rest
+            _, found, rest = data.partition(b"\r\n")
+            return body, rest if found else None
         body += data[:length]
         if len(data) < length + 2:
             return body, None
