@@ -213,6 +213,26 @@ def test_nothing_is_lost(ours, template):
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
+def test_wishes_about_reasoning_arrive(ours, template):
+    """What a variable changes, the option for it changes too."""
+    prompts = ours[template]["prompts"]
+
+    def with_variable(name, value):
+        return jinja(template, {**prompts["system turns"]["variables"], name: value})
+
+    for name in ("enable_thinking", "thinking", "reasoning"):
+        on, off = with_variable(name, True), with_variable(name, False)
+        # One that refuses to be switched off is no switch.
+        if on and off and on != off:
+            assert (prompts["thinking on"]["text"], prompts["thinking off"]["text"]) == (on, off)
+    for name in ("reasoning_effort", "reasoning_strength", "low_effort", "medium_effort"):
+        low, high = with_variable(name, "low"), with_variable(name, "")
+        if low != high:
+            assert prompts["effort low"]["text"] != prompts["effort max"]["text"]
+            assert prompts["effort low"]["text"] is not None
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
 def test_a_conversation_keeps_its_beginning(ours, template, record):
     """What a turn is to the template never depends on later ones. Whether the template itself
     keeps the beginning of its prompt is only counted."""

@@ -58,19 +58,15 @@ impl fmt::Debug for ChatTemplate {
 struct Variant {
     name: &'static str,
     source: String,
-    /// Names it may look up.
+    /// Names it may look up, but those it assigns to as well.
     variables: HashSet<String>,
+    /// Tools offered to the model change the prompt.
+    shows_tools: bool,
     /// How it takes conversations that are offered no tools.
     plain: Shape,
     /// How it takes conversations with tools.
     with_tools: Shape,
     reasoning: Reasoning,
-}
-
-impl Variant {
-    fn reads(&self, variable: &str) -> bool {
-        self.variables.contains(variable)
-    }
 }
 
 impl ChatTemplate {
@@ -120,6 +116,7 @@ impl ChatTemplate {
                 name,
                 source,
                 variables,
+                shows_tools: false,
                 plain: Shape::default(),
                 with_tools: Shape::default(),
                 reasoning: Reasoning::default(),
@@ -148,9 +145,9 @@ impl ChatTemplate {
         &self.variant(with_tools).source
     }
 
-    /// Whether tools offered to the model appear in the prompt.
+    /// Whether tools offered to the model change the prompt.
     pub fn reads_tools(&self) -> bool {
-        self.variant(true).reads("tools")
+        self.variant(true).shows_tools
     }
 
     /// Whether reasoning can be switched on and off.
@@ -224,35 +221,33 @@ impl ChatTemplate {
 
     /// The variant with what rendering it shows of it.
     fn probe(&self, variant: &Variant) -> Variant {
-        let shape = |with_tools: bool| {
-            let offered = if with_tools {
-                shape::tools(&[probe::tool()])
-            } else {
-                Vec::new()
-            };
-            Probe(|messages: Vec<serde_json::Value>| {
-                let variables = standard(messages, offered.clone(), true);
-                self.render_variables(variant, &variables).ok()
-            })
-            .shape()
+        let render = |variables: &Map<String, serde_json::Value>| {
+            self.render_variables(variant, variables).ok()
         };
-        let plain = shape(false);
-        let question = plain.messages(&[Message::text(Role::User, "Hello")]);
+        let offered = shape::tools(&[probe::tool()]);
+        let shape = |tools: &[serde_json::Value]| {
+            Probe(|messages| render(&standard(messages, tools.to_vec(), true))).shape()
+        };
+        let plain = shape(&[]);
+        let with_tools = shape(&offered);
+        let question = [Message::text(Role::User, "Hello")];
         let reasoning = Reasoning::probe(&variant.source, &variant.variables, |given| {
-            let mut variables = standard(question.clone(), Vec::new(), true);
+            let mut variables = standard(plain.messages(&question), Vec::new(), true);
             variables.extend(given.clone());
-            self.render_variables(variant, &variables).ok()
+            render(&variables)
         });
+        let with = |tools| render(&standard(with_tools.messages(&question), tools, true));
+        let shows_tools = with(offered.clone()).map_or_else(
+            || variant.variables.contains("tools"),
+            |text| Some(text) != with(Vec::new()),
+        );
         Variant {
             name: variant.name,
             source: variant.source.clone(),
             variables: variant.variables.clone(),
-            with_tools: if variant.reads("tools") {
-                shape(true)
-            } else {
-                plain
-            },
+            shows_tools,
             plain,
+            with_tools,
             reasoning,
         }
     }

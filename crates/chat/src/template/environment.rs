@@ -20,7 +20,6 @@ pub(super) fn new() -> Result<Environment<'static>, Error> {
     environment.set_formatter(format);
     environment.add_filter("tojson", json::tojson);
     environment.add_filter("string", |value: &Value| python::str(value));
-    environment.add_filter("truncate", minijinja_contrib::filters::truncate);
     environment.add_test("iterable", is_iterable);
     environment.add_test("sequence", is_sequence);
     environment.add_function("raise_exception", raise_exception);

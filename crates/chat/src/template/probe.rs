@@ -16,7 +16,7 @@ const SIXTH: &str = "needle-foxtrot-six";
 const NEEDLES: [&str; 6] = [FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH];
 
 /// Name of the tool that probes call.
-const TOOL: &str = "probe";
+const TOOL: &str = "needle_tool";
 
 /// The tool that probes call.
 pub(super) fn tool() -> ToolDefinition {

@@ -63,41 +63,43 @@ pub(super) struct Reasoning {
 }
 
 impl Reasoning {
-    /// Tries which of the `names` that a template may look up make a difference. `render` gives a
-    /// prompt with some variables, `None` when it fails.
+    /// Tries which variables make a difference. `render` gives a prompt with some variables, `None`
+    /// when it fails; a template that fails without any is taken to read those of `names`.
     pub(super) fn probe(
         source: &str,
         names: &HashSet<String>,
         render: impl Fn(&Map<String, Value>) -> Option<String>,
     ) -> Self {
         let with = |name: &str, value: Option<Value>| {
-            render(
-                &value
-                    .map(|value| (name.to_owned(), value))
-                    .into_iter()
-                    .collect(),
-            )
+            let variable = value.map(|value| (name.to_owned(), value));
+            render(&variable.into_iter().collect())
         };
-        // One that needs other variables cannot be tried.
         let can_be_tried = with("", None).is_some();
+        // The names are not all: a template that gives a variable its default assigns to it.
+        let differs = |name: &str, one: Option<Value>, other: Option<Value>| {
+            if !can_be_tried {
+                return names.contains(name);
+            }
+            mentions(source, name) && {
+                let (one, other) = (with(name, one), with(name, other));
+                one.is_some() && other.is_some() && one != other
+            }
+        };
         let switches: Vec<_> = SWITCHES
             .into_iter()
-            .filter(|(name, _)| names.contains(*name))
-            .filter(|(name, words)| {
-                if !can_be_tried {
-                    return !matches!(words, Words::Text(..));
-                }
-                let (on, off) = (with(name, words.say(true)), with(name, words.say(false)));
-                on.is_some() && off.is_some() && on != off
-            })
+            .filter(|(_, words)| can_be_tried || !matches!(words, Words::Text(..)))
+            .filter(|(name, words)| differs(name, words.say(true), words.say(false)))
             .collect();
         let effort = EFFORT_VARIABLES
             .into_iter()
-            .find(|name| names.contains(*name))
-            .map(|name| {
-                let mut known = named_efforts(source);
+            .map(|name| (name, named_efforts(source)))
+            .map(|(name, mut known)| {
                 known.retain(|effort| !can_be_tried || with(name, Some(json!(effort))).is_some());
                 (name, known)
+            })
+            .find(|(name, known)| {
+                let effort = |effort: Option<&&str>| effort.map(|effort| json!(effort));
+                differs(name, effort(known.first()), effort(known.last()))
             });
         Self {
             takes_budget: switches.iter().any(|(name, _)| *name == BUDGET),
@@ -105,7 +107,7 @@ impl Reasoning {
             effort,
             flags: EFFORT_FLAGS
                 .into_iter()
-                .filter(|(name, _)| names.contains(*name))
+                .filter(|(name, _)| differs(name, Some(true.into()), Some(false.into())))
                 .collect(),
         }
     }
@@ -154,6 +156,13 @@ impl Reasoning {
     }
 }
 
+/// Whether a name stands in a template as a whole word.
+fn mentions(source: &str, name: &str) -> bool {
+    source
+        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .any(|word| word == name)
+}
+
 /// Efforts that a template has as words of its own; a single one is only its default.
 fn named_efforts(source: &str) -> Vec<&'static str> {
     let named: Vec<_> = EFFORTS
@@ -191,9 +200,9 @@ fn nearest<'a>(effort: &'a str, known: &[&'static str]) -> &'a str {
 mod tests {
     use super::*;
 
-    fn reasoning(source: &str, names: &[&str]) -> Reasoning {
-        let names = names.iter().map(|name| (*name).to_owned()).collect();
-        let source = source.to_owned();
+    fn reasoning(source: &str, mentioned: &[&str]) -> Reasoning {
+        let names = mentioned.iter().map(|name| (*name).to_owned()).collect();
+        let source = format!("{source} {}", mentioned.join(" "));
         Reasoning::probe(&source, &names, |variables| Some(format!("{variables:?}")))
     }
 
@@ -260,7 +269,7 @@ mod tests {
     #[test]
     fn only_what_makes_a_difference_is_a_switch() {
         let names = HashSet::from(["thinking_mode".to_owned(), "thinking".to_owned()]);
-        let minimax = Reasoning::probe("", &names, |variables| {
+        let minimax = Reasoning::probe("thinking_mode thinking", &names, |variables| {
             let mode = variables.get("thinking_mode").and_then(Value::as_str);
             Some(format!("{}", mode == Some("disabled")))
         });

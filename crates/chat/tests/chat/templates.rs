@@ -432,3 +432,23 @@ fn broken_and_missing_arguments_still_render() {
         r#"[user]hi[assistant]<arguments={"a": >"#
     );
 }
+
+#[test]
+fn a_switch_with_a_default_in_the_template_is_a_switch() {
+    let template = "{% set enable_thinking = enable_thinking if enable_thinking is defined \
+        else true %}{{ enable_thinking }}";
+    let model = model(template, &json!({}));
+    let template = model.template().unwrap();
+    assert!(template.has_reasoning_switch());
+    let chat = ChatPrompt {
+        messages: vec![Message::text(Role::User, "hi")],
+        ..ChatPrompt::default()
+    };
+    let off = ReasoningOptions {
+        enabled: Some(false),
+        ..ReasoningOptions::default()
+    };
+    assert_eq!(template.render(&chat, &off).unwrap(), "False");
+    let default = ReasoningOptions::default();
+    assert_eq!(template.render(&chat, &default).unwrap(), "True");
+}
