@@ -43,7 +43,7 @@ class Edit:
         """Options of `macmlx serve`."""
         script = folder / "script.json"
         script.write_text(json.dumps(self.script(agent, file), indent=2))
-        return ["--playback", str(script)]
+        return ["--model", self.model, "--playback", str(script)]
 
     def script(self, agent: Agent, file: Path) -> dict:
         return agent.script(file)
