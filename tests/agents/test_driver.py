@@ -80,20 +80,24 @@ class Verdict(unittest.TestCase):
 class Fixtures(unittest.TestCase):
     def test_paths_ids_and_prose_are_replaced(self):
         scratch = Path("/tmp/macmlx-agents-x1")
-        scrubbed = fixtures.scrub(
+        scrubbed = fixtures.Scrubber(scratch).scrub(
             {
                 "path": f"{scratch}/pi-chat-edit/work/crane.txt",
                 "home": f"{scratch}/pi-chat-edit/home/.pi",
                 "session": "0a1b2c3d-0000-1111-2222-333344445555",
+                "ids": ["0a1b2c3d-0000-1111-2222-333344445556", "x0a1b2c3d-0000-1111-2222-333344445555"],
                 "content": "You are an agent. " * 40,
                 "tool": {"name": "read", "description": "Short."},
                 "messages": [{"content": scenario.PROMPT}],
-            },
-            scratch,
+            }
         )
         self.assertEqual(scrubbed["path"], "/home/user/project/crane.txt")
         self.assertEqual(scrubbed["home"], "/home/user")
-        self.assertEqual(scrubbed["session"], "00000000-0000-0000-0000-000000000000")
+        self.assertEqual(scrubbed["session"], "00000000-0000-0000-0000-000000000001")
+        self.assertEqual(
+            scrubbed["ids"],
+            ["00000000-0000-0000-0000-000000000002", "x00000000-0000-0000-0000-000000000001"],
+        )
         self.assertTrue(scrubbed["content"].startswith("Lorem ipsum"))
         self.assertEqual(len(scrubbed["content"]), fixtures.KEPT_CHARACTERS)
         self.assertEqual(scrubbed["tool"], {"name": "read", "description": "Short."})
