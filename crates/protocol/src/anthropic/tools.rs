@@ -176,12 +176,6 @@ fn read_tool(tool: &Value, path: &str) -> Result<Option<(ToolDefinition, bool)>,
             "must be a JSON Schema object",
         ));
     };
-    if tool.strict == Some(true) {
-        return Err(Error::unsupported(
-            format!("{path}.strict"),
-            "arguments cannot be constrained to the schema; leave `strict` out",
-        ));
-    }
     let is_direct = tool
         .allowed_callers
         .is_none_or(|callers| callers.iter().any(|caller| caller == "direct"));
@@ -192,7 +186,7 @@ fn read_tool(tool: &Value, path: &str) -> Result<Option<(ToolDefinition, bool)>,
         description: with_examples(tool.description, tool.input_examples.unwrap_or_default()),
         name: tool.name,
         parameters,
-        strict: false,
+        strict: tool.strict == Some(true),
     };
     Ok(Some((definition, tool.defer_loading == Some(true))))
 }
@@ -397,10 +391,6 @@ mod tests {
             (json!([{"name": "", "input_schema": {}}]), "tools[0].name"),
             (json!([{"name": 1, "input_schema": {}}]), "tools[0].name"),
             (json!([{"type": 1}]), "tools[0].type"),
-            (
-                json!([{"name": "a", "input_schema": {}, "strict": true}]),
-                "tools[0].strict",
-            ),
             (json!([tool("a", false), tool("a", true)]), "tools[1].name"),
         ] {
             assert_eq!(refused(&declared, None), param, "{declared}");
