@@ -5,6 +5,7 @@
 //! behind [`Endpoint`] and [`StreamEncoder`]. One handler in the server serves them all.
 
 pub mod anthropic;
+mod described;
 mod dialect;
 mod endpoint;
 mod error;
@@ -14,6 +15,7 @@ pub mod ollama;
 pub mod openai;
 mod range;
 
+pub use described::Described;
 pub use dialect::Dialect;
 pub use endpoint::{Context, Endpoint, Frame, Framing, Reply, StreamEncoder, Translation};
 pub use error::Error;

@@ -15,6 +15,7 @@
 //! # }
 //! ```
 
+mod api;
 mod closing;
 mod dialect;
 mod exchange;

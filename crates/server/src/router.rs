@@ -10,12 +10,13 @@ use axum::{
     extract::{DefaultBodyLimit, Request},
     middleware,
     response::Response,
-    routing::get,
 };
 use macmlx_inference::{Backend, Catalog, ModelFiles};
 use macmlx_protocol::Error;
+use utoipa::openapi::OpenApi;
 
 use crate::{
+    api::Api,
     dialect, guard,
     keep_alive::Lifetimes,
     options::Options,
@@ -30,6 +31,8 @@ pub(crate) struct App {
     pub(crate) catalog: Arc<dyn Catalog>,
     pub(crate) files: Arc<dyn ModelFiles>,
     pub(crate) lifetimes: Arc<Lifetimes>,
+    /// What all routes take and give.
+    pub(crate) document: OpenApi,
     pub(crate) options: Options,
     pub(crate) responses: Arc<Store>,
     /// A key has been asked for.
@@ -60,7 +63,10 @@ pub fn router(
     let body_limit = DefaultBodyLimit::max(options.body_limit_bytes);
     let cors = guard::cors(&options);
     let backend: Arc<dyn Backend> = Arc::new(Replay::new(backend));
+    let (closed, document_of_closed) = for_clients().into_parts();
+    let (open, document) = for_everyone().into_parts();
     let app = Arc::new(App {
+        document: document.merge_from(document_of_closed),
         lifetimes: Arc::new(Lifetimes::new(&backend)),
         backend,
         catalog,
@@ -69,23 +75,12 @@ pub fn router(
         options,
         responses: Arc::new(Store::new(Limits::default())),
     });
-    let clients = Router::new()
-        .merge(with_and_without_v1(openai::routes()))
-        .merge(with_and_without_v1(responses::routes()))
-        .merge(with_and_without_v1(anthropic::routes()))
-        .nest("/anthropic", with_and_without_v1(anthropic::own_routes()))
-        .merge(ollama::routes())
-        .merge(models::lm_studio_routes())
+    let clients = closed
         .layer(middleware::from_fn_with_state(
             Arc::clone(&app),
             guard::api_key,
         ))
-        .merge(with_and_without_v1(
-            Router::new().route("/health", get(status::health)),
-        ))
-        .route("/", get(status::root))
-        .route("/api/hello", get(status::health))
-        .route("/v1", get(status::about))
+        .merge(open)
         .layer(middleware::from_fn_with_state(
             Arc::clone(&app),
             guard::origin,
@@ -99,12 +94,25 @@ pub fn router(
         .layer(middleware::from_fn(guard::outermost))
 }
 
-/// Clients are configured with a base URL that may or may not end in `/v1`, and append theirs.
-fn with_and_without_v1(routes: Router<Arc<App>>) -> Router<Arc<App>> {
-    Router::new()
-        .nest("/v1/v1", routes.clone())
-        .nest("/v1", routes.clone())
-        .merge(routes)
+/// Routes that ask for a key where there is one.
+fn for_clients() -> Api {
+    openai::routes()
+        .merge(responses::routes())
+        .merge(anthropic::routes())
+        .with_and_without_v1()
+        .merge(
+            anthropic::own_routes()
+                .with_and_without_v1()
+                .nested("/anthropic"),
+        )
+        .merge(ollama::routes())
+        .merge(models::lm_studio_routes())
+}
+
+fn for_everyone() -> Api {
+    status::health_routes()
+        .with_and_without_v1()
+        .merge(status::routes())
 }
 
 pub(crate) async fn no_route(request: Request) -> Response {

@@ -10,10 +10,11 @@ use utoipa::ToSchema;
 pub use super::encoder::Encoder;
 use super::{
     context_management, conversation, refused,
+    reply::{Message, StreamEvent},
     thinking::{self, Display, ThinkingConfig, known_effort},
     tools,
 };
-use crate::{Context, Dialect, Endpoint, Error, Translation, json, range::checked};
+use crate::{Context, Described, Dialect, Endpoint, Error, Translation, json, range::checked};
 
 /// The route, as data for [`Endpoint`].
 #[derive(Debug)]
@@ -124,6 +125,14 @@ impl Request {
             ..StopConditions::default()
         })
     }
+}
+
+impl Described for Messages {
+    const SUMMARY: &'static str = "Answer a conversation";
+
+    type Body = Request;
+    type Answer = Message;
+    type Event = StreamEvent;
 }
 
 impl Endpoint for Messages {

@@ -11,7 +11,7 @@ use super::{
     messages,
 };
 use crate::{
-    Context, Dialect, Endpoint, Error, KeepAlive, Translation, json,
+    Context, Described, Dialect, Endpoint, Error, KeepAlive, Translation, json,
     openai::{logprobs, tools},
 };
 
@@ -38,6 +38,14 @@ struct Fields {
     /// None: the model is loaded or unloaded.
     #[schema(value_type = Vec<messages::Turn>)]
     messages: Option<Vec<Value>>,
+}
+
+impl Described for Chat {
+    const SUMMARY: &'static str = "Answer a conversation";
+
+    type Body = Request;
+    type Answer = Reply;
+    type Event = Reply;
 }
 
 impl Endpoint for Chat {

@@ -10,7 +10,7 @@ use crate::{Error, json};
 /// The body of a pull or a deletion.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = ollama::FilesRequest)]
-struct Fields {
+pub struct FilesRequest {
     model: Option<String>,
     /// Its older name.
     name: Option<String>,
@@ -28,7 +28,7 @@ pub struct Request {
 
 impl Request {
     pub fn parse(body: &[u8]) -> Result<Self, Error> {
-        let fields: Fields = json::fields(&json::object(body)?)?;
+        let fields: FilesRequest = json::fields(&json::object(body)?)?;
         Ok(Self {
             model: named(fields.model, fields.name)?,
             wants_stream: fields.stream != Some(false),

@@ -11,7 +11,7 @@ use super::{
     generation::{self, Generating, Residency},
     messages, refuse_if,
 };
-use crate::{Context, Dialect, Endpoint, Error, KeepAlive, Translation, json, openai::logprobs};
+use crate::{Context, Described, Dialect, Endpoint, Error, KeepAlive, Translation, json, openai::logprobs};
 
 /// The route, as data for [`Endpoint`].
 #[derive(Debug)]
@@ -43,6 +43,14 @@ struct Fields {
     template: Option<String>,
     /// Refused unless empty.
     suffix: Option<String>,
+}
+
+impl Described for Generate {
+    const SUMMARY: &'static str = "Continue a prompt";
+
+    type Body = Request;
+    type Answer = Reply;
+    type Event = Reply;
 }
 
 impl Endpoint for Generate {

@@ -7,10 +7,11 @@ mod reply;
 use macmlx_inference::{ChatPrompt, GenerateRequest, Logprobs, Prompt};
 use serde::Deserialize;
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use self::encoder::Wanted;
 use super::{messages, reasoning, refused, sampling, sampling::checked, stop, tools};
-use crate::{Context, Dialect, Endpoint, Error, Translation, json};
+use crate::{Context, Described, Dialect, Endpoint, Error, Translation, json};
 
 pub use self::{
     encoder::Encoder,
@@ -21,20 +22,30 @@ pub use self::{
 #[derive(Debug)]
 pub struct ChatCompletions;
 
-/// The body, types checked.
-#[derive(Debug)]
+/// The body, types checked. Fields that are not listed here are taken and change nothing, but for
+/// those that are refused by name.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = openai::ChatCompletionRequest)]
 pub struct Request {
+    #[serde(flatten)]
     fields: Fields,
+    #[serde(flatten)]
     sampling: sampling::Fields,
+    #[serde(flatten)]
     stop: stop::Fields,
+    #[serde(flatten)]
     reasoning: reasoning::Fields,
+    #[serde(flatten)]
     tools: tools::Fields,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = openai::ChatCompletion)]
 struct Fields {
     model: String,
+    /// Turns of `system`, `developer`, `user`, `assistant`, `tool` and `function`.
     messages: Vec<Value>,
+    /// Choices, 1 to 128.
     n: Option<i64>,
     stream: Option<bool>,
     stream_options: Option<StreamOptions>,
@@ -44,7 +55,8 @@ struct Fields {
     add_generation_prompt: Option<bool>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = openai::StreamOptions)]
 pub(super) struct StreamOptions {
     include_usage: Option<bool>,
 }
@@ -53,6 +65,14 @@ impl StreamOptions {
     pub(super) fn wants_usage(options: Option<&Self>) -> bool {
         options.is_some_and(|options| options.include_usage == Some(true))
     }
+}
+
+impl Described for ChatCompletions {
+    const SUMMARY: &'static str = "Answer a conversation";
+
+    type Body = Request;
+    type Answer = ChatCompletion;
+    type Event = ChatCompletionChunk;
 }
 
 impl Endpoint for ChatCompletions {

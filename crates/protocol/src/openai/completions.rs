@@ -12,7 +12,7 @@ use super::{
     chat_completions::StreamOptions, error, logprobs::Legacy, nullable::Nullable, refused,
     sampling, sampling::checked, stop, usage,
 };
-use crate::{Context, Dialect, Endpoint, Error, Frame, Framing, StreamEncoder, Translation, json};
+use crate::{Context, Described, Dialect, Endpoint, Error, Frame, Framing, StreamEncoder, Translation, json};
 
 /// OpenAI's default for this endpoint.
 const DEFAULT_MAX_TOKENS: u32 = 16;
@@ -23,16 +23,22 @@ const MAX_PROMPTS: usize = 1024;
 pub struct Completions;
 
 /// The body, types checked.
-#[derive(Debug)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = openai::CompletionRequest)]
 pub struct Request {
+    #[serde(flatten)]
     fields: Fields,
+    #[serde(flatten)]
     sampling: sampling::Fields,
+    #[serde(flatten)]
     stop: stop::Fields,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = openai::Completion)]
 struct Fields {
     model: String,
+    /// Text, tokens, or a list of either.
     prompt: Value,
     n: Option<i64>,
     best_of: Option<i64>,
@@ -41,6 +47,14 @@ struct Fields {
     logprobs: Option<i64>,
     stream: Option<bool>,
     stream_options: Option<StreamOptions>,
+}
+
+impl Described for Completions {
+    const SUMMARY: &'static str = "Continue a text";
+
+    type Body = Request;
+    type Answer = TextCompletion;
+    type Event = TextCompletion;
 }
 
 impl Endpoint for Completions {

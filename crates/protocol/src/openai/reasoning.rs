@@ -6,6 +6,7 @@
 use macmlx_inference::ReasoningOptions;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use super::sampling::checked;
 use crate::Error;
@@ -13,7 +14,8 @@ use crate::Error;
 /// OpenAI's efforts, and `max` as other servers have it.
 const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = openai::Reasoning)]
 pub(super) struct Fields {
     reasoning_effort: Option<String>,
     enable_thinking: Option<bool>,
@@ -23,13 +25,15 @@ pub(super) struct Fields {
     chat_template_kwargs: Option<Map<String, Value>>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = openai::Thinking)]
 struct Thinking {
     r#type: Option<String>,
     budget_tokens: Option<i64>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = openai::ReasoningConfig)]
 struct Reasoning {
     enabled: Option<bool>,
     effort: Option<String>,

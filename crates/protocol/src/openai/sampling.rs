@@ -7,11 +7,13 @@ use std::{collections::BTreeMap, ops::Bound};
 
 use macmlx_inference::{Dry, SamplingParams, Xtc};
 use serde::Deserialize;
+use utoipa::ToSchema;
 
 use crate::Error;
 pub(super) use crate::range::checked;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = openai::Sampling)]
 pub(super) struct Fields {
     temperature: Option<f32>,
     top_p: Option<f32>,
@@ -38,7 +40,8 @@ pub(super) struct Fields {
 }
 
 /// Negative seeds are seeds too.
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[schema(as = openai::Seed)]
 #[serde(untagged, expecting = "must be an integer")]
 enum Seed {
     Unsigned(u64),

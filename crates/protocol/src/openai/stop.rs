@@ -2,11 +2,13 @@
 
 use macmlx_inference::StopConditions;
 use serde::Deserialize;
+use utoipa::ToSchema;
 
 use super::sampling::checked;
 use crate::Error;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = openai::StopConditions)]
 pub(super) struct Fields {
     stop: Option<OneOrMany>,
     #[serde(default)]
@@ -17,7 +19,8 @@ pub(super) struct Fields {
     ignore_eos: Option<bool>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = openai::Stop)]
 #[serde(untagged, expecting = "must be a string or an array of strings")]
 enum OneOrMany {
     One(String),

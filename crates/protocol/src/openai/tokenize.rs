@@ -1,14 +1,18 @@
 //! `POST /v1/tokenize` and `/v1/detokenize`, as vLLM has them.
 
 use macmlx_inference::{ChatPrompt, TokenizeInput, TokenizeRequest};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
 
 use super::{messages, reasoning, tools};
 use crate::{Error, json};
 
-#[derive(Debug, Deserialize)]
-struct Fields {
+/// The body of `/v1/tokenize`: `prompt`, or `messages` with what a chat completion takes beside
+/// them.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = openai::TokenizeRequest)]
+pub struct TokenizeBody {
     model: String,
     prompt: Option<String>,
     messages: Option<Vec<Value>>,
@@ -21,7 +25,7 @@ struct Fields {
 /// Text or a conversation to be turned into tokens.
 pub fn request(body: &[u8]) -> Result<TokenizeRequest, Error> {
     let body = json::object(body)?;
-    let fields: Fields = json::fields(&body)?;
+    let fields: TokenizeBody = json::fields(&body)?;
     if fields.return_token_strs == Some(true) {
         return Err(Error::unsupported(
             "return_token_strs",
@@ -71,13 +75,28 @@ pub fn request(body: &[u8]) -> Result<TokenizeRequest, Error> {
     })
 }
 
-/// The tokens found. `max_model_len`: context length of the model, if known.
-pub fn reply(tokens: &[u32], max_model_len: Option<u32>) -> Value {
-    json!({"tokens": tokens, "count": tokens.len(), "max_model_len": max_model_len})
+/// The tokens found.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = openai::Tokens)]
+pub struct Tokens {
+    tokens: Vec<u32>,
+    count: usize,
+    /// Context length of the model, if known.
+    max_model_len: Option<u32>,
+}
+
+/// The reply of `/v1/tokenize`.
+pub fn reply(tokens: Vec<u32>, max_model_len: Option<u32>) -> Value {
+    json::value(&Tokens {
+        count: tokens.len(),
+        tokens,
+        max_model_len,
+    })
 }
 
 /// Tokens to be turned into text.
-#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[derive(Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[schema(as = openai::DetokenizeRequest)]
 pub struct DetokenizeRequest {
     pub model: String,
     pub tokens: Vec<u32>,
@@ -89,8 +108,15 @@ pub fn detokenize_request(body: &[u8]) -> Result<DetokenizeRequest, Error> {
 }
 
 /// The text found.
-pub fn detokenize_reply(text: &str) -> Value {
-    json!({"prompt": text})
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = openai::Detokenized)]
+pub struct Detokenized {
+    prompt: String,
+}
+
+/// The reply of `/v1/detokenize`.
+pub fn detokenize_reply(text: String) -> Value {
+    json::value(&Detokenized { prompt: text })
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::{
-    Router,
     extract::{Path, Query, Request, State},
     http::Uri,
     response::Response,
@@ -14,8 +13,8 @@ use macmlx_protocol::{
     Dialect, Error,
     anthropic::{
         count_tokens::{self, TokenCount},
-        messages::Messages,
-        models::{self, Page},
+        messages::{self, Messages},
+        models::{self, Model, ModelList, Page},
     },
     json,
 };
@@ -23,23 +22,46 @@ use serde_json::Value;
 
 use super::ask_catalog;
 use crate::{
+    api::{Api, Doc},
     exchange::{answer, read_body},
     generate::generate,
     router::App,
 };
 
 /// Routes that no other dialect has, without `/v1`.
-pub(crate) fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/messages", post(generate::<Messages>))
-        .route("/messages/count_tokens", post(count))
+pub(crate) fn routes() -> Api {
+    Api::default()
+        .route(
+            "/messages",
+            post(generate::<Messages>),
+            [Doc::generating::<Messages>()],
+        )
+        .route(
+            "/messages/count_tokens",
+            post(count),
+            [Doc::post("Count the tokens of a prompt")
+                .body::<messages::Request>()
+                .reply::<TokenCount>()],
+        )
 }
 
 /// All routes, for clients that are given `/anthropic` as their base, without `/v1`.
-pub(crate) fn own_routes() -> Router<Arc<App>> {
+pub(crate) fn own_routes() -> Api {
     routes()
-        .route("/models", get(own_list))
-        .route("/models/{*id}", get(own_one))
+        .route(
+            "/models",
+            get(own_list),
+            [Doc::get("List the local models")
+                .query("limit", "Models in a page, 1 to 1000.")
+                .query("after_id", "The page begins after this model.")
+                .query("before_id", "The page ends before this model.")
+                .reply::<ModelList>()],
+        )
+        .route(
+            "/models/{*id}",
+            get(own_one),
+            [Doc::get("Describe a model").reply::<Model>()],
+        )
 }
 
 async fn own_list(State(app): State<Arc<App>>, uri: Uri) -> Response {

@@ -3,17 +3,24 @@
 use std::sync::Arc;
 
 use axum::{
-    Router,
     extract::{Path, Request, State},
     response::Response,
     routing::get,
 };
 use futures::future::join_all;
 use macmlx_inference::{Catalog, InferenceError, ModelCard, ModelTraits};
-use macmlx_protocol::{Dialect, Error, openai, openai::models::LmStudioModel};
+use macmlx_protocol::{
+    Dialect, Error, openai,
+    openai::models::{LmStudioList, LmStudioModel},
+};
 
 use super::{anthropic, ask_catalog};
-use crate::{dialect, exchange::answer, router::App};
+use crate::{
+    api::{Api, Doc},
+    dialect,
+    exchange::answer,
+    router::App,
+};
 
 pub(crate) async fn list(State(app): State<Arc<App>>, request: Request) -> Response {
     if dialect::of(&request) == Dialect::Anthropic {
@@ -43,10 +50,18 @@ pub(crate) async fn one(
 }
 
 /// LM Studio's own routes: some editors read there what a model can do.
-pub(crate) fn lm_studio_routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/api/v0/models", get(lm_studio_list))
-        .route("/api/v0/models/{*id}", get(lm_studio_one))
+pub(crate) fn lm_studio_routes() -> Api {
+    Api::default()
+        .route(
+            "/api/v0/models",
+            get(lm_studio_list),
+            [Doc::get("List the local models and what they can do").reply::<LmStudioList>()],
+        )
+        .route(
+            "/api/v0/models/{*id}",
+            get(lm_studio_one),
+            [Doc::get("Describe a model").reply::<LmStudioModel>()],
+        )
 }
 
 async fn lm_studio_list(State(app): State<Arc<App>>) -> Response {

@@ -4,40 +4,87 @@ mod files;
 mod generation;
 mod models;
 
-use std::sync::Arc;
-
 use axum::{
-    Router,
     extract::Request,
     response::Response,
     routing::{any, delete, get, post},
 };
 use macmlx_protocol::{
-    Dialect, Error,
-    ollama::{chat::Chat, generate::Generate, refused},
+    Dialect, Error, Framing,
+    ollama::{
+        chat::Chat,
+        files::{Copy, FilesRequest, Progress},
+        generate::Generate,
+        models::{Processes, Tags, Version},
+        refused, show,
+    },
 };
 
-use crate::{exchange::respond, router::App};
+use crate::{
+    api::{Api, Doc},
+    exchange::respond,
+};
 
-pub(crate) fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/api/chat", post(generation::answer::<Chat>))
-        .route("/api/generate", post(generation::answer::<Generate>))
-        .route("/api/tags", get(models::tags))
-        .route("/api/show", post(models::show))
-        .route("/api/ps", get(models::processes))
-        .route("/api/version", get(models::version))
-        .route("/api/pull", post(files::pull))
-        .route("/api/delete", delete(files::delete))
-        .route("/api/copy", post(files::copy))
-        .route("/api/create", post(async || refuse(&refused::create())))
-        .route("/api/push", post(async || refuse(&refused::push())))
+pub(crate) fn routes() -> Api {
+    Api::default()
         .route(
+            "/api/chat",
+            post(generation::answer::<Chat>),
+            [Doc::generating::<Chat>()],
+        )
+        .route(
+            "/api/generate",
+            post(generation::answer::<Generate>),
+            [Doc::generating::<Generate>()],
+        )
+        .route(
+            "/api/tags",
+            get(models::tags),
+            [Doc::get("List the local models").reply::<Tags>()],
+        )
+        .route(
+            "/api/show",
+            post(models::show),
+            [Doc::post("Describe a model")
+                .body::<show::Request>()
+                .reply::<show::Reply>()],
+        )
+        .route(
+            "/api/ps",
+            get(models::processes),
+            [Doc::get("List the models in memory").reply::<Processes>()],
+        )
+        .route(
+            "/api/version",
+            get(models::version),
+            [Doc::get("Tell the version of Ollama's API that is spoken").reply::<Version>()],
+        )
+        .route(
+            "/api/pull",
+            post(files::pull),
+            [Doc::post("Download a model")
+                .body::<FilesRequest>()
+                .reply::<Progress>()
+                .frames::<Progress>(Framing::NdJson)],
+        )
+        .route(
+            "/api/delete",
+            delete(files::delete),
+            [Doc::delete("Delete a model").body::<FilesRequest>()],
+        )
+        .route(
+            "/api/copy",
+            post(files::copy),
+            [Doc::post("Give a model a second name").body::<Copy>()],
+        )
+        .untold("/api/create", post(async || refuse(&refused::create())))
+        .untold("/api/push", post(async || refuse(&refused::push())))
+        .untold(
             "/api/blobs/{digest}",
             any(async || refuse(&refused::blobs())),
         )
-        .route("/api/embed", post(embed))
-        .route("/api/embeddings", post(embed))
+        .untold("/api/embed", post(embed))
+        .untold("/api/embeddings", post(embed))
 }
 
 async fn embed(request: Request) -> Response {

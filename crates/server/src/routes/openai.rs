@@ -1,28 +1,59 @@
 //! OpenAI's routes.
 
-use std::sync::Arc;
-
-use axum::{
-    Router,
-    routing::{get, post},
+use axum::routing::{get, post};
+use macmlx_protocol::openai::{
+    chat_completions::ChatCompletions,
+    completions::Completions,
+    models::{Model, ModelList},
+    tokenize::{DetokenizeRequest, Detokenized, TokenizeBody, Tokens},
 };
-use macmlx_protocol::openai::{chat_completions::ChatCompletions, completions::Completions};
 
 use super::{models, tokenize};
-use crate::{generate::generate, router::App};
+use crate::{
+    api::{Api, Doc},
+    generate::generate,
+};
 
 /// Routes, without `/v1`.
-pub(crate) fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/chat/completions", post(generate::<ChatCompletions>))
-        // Some clients append the path to a URL that has it already.
+pub(crate) fn routes() -> Api {
+    Api::default()
         .route(
+            "/chat/completions",
+            post(generate::<ChatCompletions>),
+            [Doc::generating::<ChatCompletions>()],
+        )
+        // Some clients append the path to a URL that has it already.
+        .untold(
             "/chat/completions/chat/completions",
             post(generate::<ChatCompletions>),
         )
-        .route("/completions", post(generate::<Completions>))
-        .route("/models", get(models::list))
-        .route("/models/{*id}", get(models::one))
-        .route("/tokenize", post(tokenize::tokenize))
-        .route("/detokenize", post(tokenize::detokenize))
+        .route(
+            "/completions",
+            post(generate::<Completions>),
+            [Doc::generating::<Completions>()],
+        )
+        .route(
+            "/models",
+            get(models::list),
+            [Doc::get("List the local models").reply::<ModelList>()],
+        )
+        .route(
+            "/models/{*id}",
+            get(models::one),
+            [Doc::get("Describe a model").reply::<Model>()],
+        )
+        .route(
+            "/tokenize",
+            post(tokenize::tokenize),
+            [Doc::post("Turn a text or a conversation into tokens")
+                .body::<TokenizeBody>()
+                .reply::<Tokens>()],
+        )
+        .route(
+            "/detokenize",
+            post(tokenize::detokenize),
+            [Doc::post("Turn tokens into text")
+                .body::<DetokenizeRequest>()
+                .reply::<Detokenized>()],
+        )
 }

@@ -5,7 +5,6 @@ mod conversations;
 use std::{collections::HashMap, sync::Arc};
 
 use axum::{
-    Router,
     extract::{Path, Query, Request, State},
     http::Uri,
     response::Response,
@@ -13,12 +12,17 @@ use axum::{
 };
 use macmlx_protocol::{
     Dialect, Endpoint, Error, Translation,
-    openai::responses::{InputTokens, Responses, conversations::Deleted, list::Page},
+    openai::responses::{
+        self, Body, InputTokens, Responses,
+        conversations::Deleted,
+        list::{ItemList, Page},
+    },
 };
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
+    api::{Api, Doc},
     closing::Closing,
     exchange::{answer, read_body, respond},
     generate::{context, run},
@@ -27,16 +31,44 @@ use crate::{
 };
 
 /// Routes, without `/v1`.
-pub(crate) fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/responses", post(create))
-        .route("/responses/input_tokens", post(count))
+pub(crate) fn routes() -> Api {
+    Api::default()
+        .route("/responses", post(create), [Doc::generating::<Responses>()])
+        .route(
+            "/responses/input_tokens",
+            post(count),
+            [Doc::post("Count the tokens of a prompt")
+                .body::<Body>()
+                .reply::<InputTokens>()],
+        )
         // Not an id: nothing is compacted here.
-        .route("/responses/compact", any(no_route))
-        .route("/responses/{id}", get(retrieve).delete(delete))
-        .route("/responses/{id}/cancel", post(cancel))
-        .route("/responses/{id}/input_items", get(input_items))
+        .untold("/responses/compact", any(no_route))
+        .route(
+            "/responses/{id}",
+            get(retrieve).delete(delete),
+            [
+                Doc::get("Read a kept response").reply::<responses::Response>(),
+                Doc::delete("Forget a response").reply::<Deleted>(),
+            ],
+        )
+        .route(
+            "/responses/{id}/cancel",
+            post(cancel),
+            [Doc::post("Refused: no response runs in the background")],
+        )
+        .route(
+            "/responses/{id}/input_items",
+            get(input_items),
+            [paged(Doc::get("List what a response answered")).reply::<ItemList>()],
+        )
         .merge(conversations::routes())
+}
+
+/// The query of a list.
+fn paged(doc: Doc) -> Doc {
+    doc.query("limit", "Items in a page, 1 to 100.")
+        .query("after", "The page begins after this item.")
+        .query("order", "`asc` or `desc`.")
 }
 
 async fn create(State(app): State<Arc<App>>, request: Request) -> Response {

@@ -25,7 +25,7 @@ async fn tokens(app: &App, request: Request) -> Result<Value, Error> {
     let model = request.model.clone();
     let card = ask_catalog(&app.catalog, move |catalog| catalog.resolve(&model)).await??;
     let tokens = app.backend.tokenize(request).await?;
-    Ok(wire::reply(&tokens, card.context_length))
+    Ok(wire::reply(tokens, card.context_length))
 }
 
 pub(crate) async fn detokenize(State(app): State<Arc<App>>, request: Request) -> Response {
@@ -39,5 +39,5 @@ async fn text(app: &App, request: Request) -> Result<Value, Error> {
         .backend
         .detokenize(request.model, request.tokens)
         .await?;
-    Ok(wire::detokenize_reply(&text))
+    Ok(wire::detokenize_reply(text))
 }

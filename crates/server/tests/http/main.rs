@@ -10,6 +10,7 @@ mod anthropic;
 mod guards;
 mod limits;
 mod ollama;
+mod openapi;
 mod replay;
 mod responses;
 mod routes;

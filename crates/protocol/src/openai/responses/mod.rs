@@ -20,7 +20,7 @@ mod sealed;
 mod tools;
 
 use super::freeform;
-use crate::{Context, Dialect, Endpoint, Error, Translation};
+use crate::{Context, Described, Dialect, Endpoint, Error, Translation};
 
 pub use body::Body;
 pub use encoder::Encoder;
@@ -31,6 +31,14 @@ pub use response::{OutputItem, Response};
 /// The route, as data for [`Endpoint`].
 #[derive(Debug)]
 pub struct Responses;
+
+impl Described for Responses {
+    const SUMMARY: &'static str = "Answer, and keep the response";
+
+    type Body = Body;
+    type Answer = Response;
+    type Event = StreamEvent;
+}
 
 impl Endpoint for Responses {
     type Request = Request;

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use axum::{
-    Router,
     extract::{Path, Request, State},
     http::Uri,
     response::Response,
-    routing::get,
+    routing::{get, post},
 };
 use macmlx_protocol::{
     Error,
@@ -16,22 +15,54 @@ use macmlx_protocol::{
         list::ItemList,
     },
 };
+use serde_json::Value;
 
-use super::{page, reply};
-use crate::{exchange::read_body, generate::context, router::App};
+use super::{page, paged, reply};
+use crate::{
+    api::{Api, Doc},
+    exchange::read_body,
+    generate::context,
+    router::App,
+};
 
 /// Routes, without `/v1`.
-pub(super) fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/conversations", axum::routing::post(create))
+pub(super) fn routes() -> Api {
+    Api::default()
+        .route(
+            "/conversations",
+            post(create),
+            [Doc::post("Begin a conversation")
+                .body::<Body>()
+                .reply::<Conversation>()],
+        )
         .route(
             "/conversations/{id}",
             get(retrieve).post(update).delete(delete),
+            [
+                Doc::get("Describe a conversation").reply::<Conversation>(),
+                Doc::post("Replace a conversation's metadata")
+                    .body::<Body>()
+                    .reply::<Conversation>(),
+                Doc::delete("Forget a conversation").reply::<Deleted>(),
+            ],
         )
-        .route("/conversations/{id}/items", get(items).post(add_items))
+        .route(
+            "/conversations/{id}/items",
+            get(items).post(add_items),
+            [
+                paged(Doc::get("List a conversation's items")).reply::<ItemList>(),
+                Doc::post("Add items to a conversation")
+                    .body::<Body>()
+                    .reply::<ItemList>(),
+            ],
+        )
         .route(
             "/conversations/{id}/items/{item}",
             get(item).delete(delete_item),
+            [
+                Doc::get("Read an item").reply::<Value>(),
+                Doc::delete("Remove an item from a conversation").reply::<Conversation>(),
+            ],
         )
 }
 
