@@ -25,10 +25,6 @@ pub(super) struct Choice {
     prompt_length: usize,
     /// Tokens put in place of the next drawn ones.
     forced: VecDeque<u32>,
-    /// Tokens generated when the model was first seen to think.
-    reasoning_from: Option<usize>,
-    /// The reasoning block has been closed once for the model.
-    is_reasoning_cut: bool,
 }
 
 impl Choice {
@@ -51,8 +47,6 @@ impl Choice {
             history: prompt.to_vec(),
             prompt_length: prompt.len(),
             forced: VecDeque::new(),
-            reasoning_from: None,
-            is_reasoning_cut: false,
         };
         choice.cut_reasoning();
         choice
@@ -157,25 +151,14 @@ impl Choice {
     /// Closes the model's reasoning block once it has used up its budget.
     fn cut_reasoning(&mut self) {
         let request = self.request.borrow();
-        let Some(budget) = request.reasoning_budget else {
-            return;
-        };
-        if self.is_reasoning_cut || !self.output.in_reasoning() {
-            return;
-        }
-        let generated = self.generated();
-        let from = *self.reasoning_from.get_or_insert(generated);
-        if generated - from < budget as usize {
-            return;
-        }
-        let Some(close) = self.output.reasoning_close() else {
+        let close = request
+            .reasoning_budget
+            .and_then(|budget| self.output.close_reasoning(budget));
+        let Some(close) = close else {
             return;
         };
         match request.profile.chat.tokenizer().encode(close, false) {
-            Ok(tokens) => {
-                self.forced.extend(tokens);
-                self.is_reasoning_cut = true;
-            }
+            Ok(tokens) => self.forced.extend(tokens),
             Err(error) => tracing::warn!(%error, "cannot close the reasoning block"),
         }
     }
