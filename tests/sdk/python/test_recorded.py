@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from harness.http import raw
-from harness.playback import make_home
+from harness.playback import MODEL, make_home
 from harness.program import Server
 
 FIXTURES = Path(__file__).parents[3] / "tests/fixtures/protocol"
@@ -17,6 +17,9 @@ ENDS = {
     "responses": '"type":"response.completed"',
     "ollama": '"done":true',
 }
+
+# The model of Ollama's clients.
+TAGGED = "qwen3:8b"
 
 # What is refused by design, and the field that the error names: no model here sees images, and
 # answers are not held to a schema.
@@ -52,7 +55,11 @@ def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("recorded")
     script = folder / "script.json"
     script.write_text(json.dumps(SCRIPT))
-    server = Server(make_home(folder), "--playback", str(script))
+    home = make_home(folder)
+    # Names with a tag mean one model and no other; the rest go to the only one there is.
+    settings = {"modelAliases": {TAGGED: MODEL}}
+    (home / "data/settings.json").write_text(json.dumps(settings))
+    server = Server(home, "--playback", str(script))
     yield server
     assert server.stop() == 0
 
