@@ -5,7 +5,7 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader, Read, Write},
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
 };
@@ -109,6 +109,37 @@ impl Served {
             child,
             greeting: serde_json::from_str(&line).unwrap(),
         }
+    }
+
+    fn port(&self) -> u16 {
+        let address = self.greeting["address"].as_str().unwrap();
+        address.rsplit(':').next().unwrap().parse().unwrap()
+    }
+
+    /// Status line, headers and body of a GET.
+    fn get(&self, path: &str, key: Option<&str>) -> String {
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", self.port())).unwrap();
+        let key = key.map_or_else(String::new, |key| {
+            format!("Authorization: Bearer {key}\r\n")
+        });
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{key}\r\n"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    fn status(&self, path: &str, key: Option<&str>) -> u16 {
+        let answer = self.get(path, key);
+        answer.split(' ').nth(1).unwrap().parse().unwrap()
+    }
+
+    fn ask(&self, path: &str) -> Value {
+        let answer = self.get(path, None);
+        serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
     }
 
     fn signal(&self, name: &str) {
@@ -358,4 +389,79 @@ fn the_servers_key_does_not_hinder_its_owner() {
     assert_eq!(served.greeting["needs_api_key"], true);
     let answer = home.json(&["run", "tiny", "Hello", "--max-tokens", "1"]);
     assert_eq!(answer["model"], "test/tiny");
+}
+
+#[test]
+fn a_model_answers_to_names_it_was_given_and_to_unknown_ones() {
+    let home = Home::with_model();
+    assert!(
+        home.fail(&["alias", "add", "coder", "gone"])
+            .contains("gone")
+    );
+    let added = home.json(&["alias", "add", "coder", "tiny"]);
+    assert_eq!(added, json!({"name": "coder", "model": "test/tiny"}));
+    assert!(
+        home.fail(&["alias", "add", "test/tiny", "tiny"])
+            .contains("own name")
+    );
+    let listed = json!({"aliases": [{"name": "coder", "model": "test/tiny"}]});
+    assert_eq!(home.json(&["alias", "list"]), listed);
+
+    let served = Served::start(&home, &[]);
+    let ask = ["--max-tokens", "1", "--temperature", "0"];
+    let answer = home.json(&[&["run", "coder", "Hello"], &ask[..]].concat());
+    assert_eq!(answer["model"], "test/tiny");
+    assert!(home.fail(&["run", "gpt-4o", "Hello"]).contains("gpt-4o"));
+    let models = served.ask("/v1/models");
+    let ids: Vec<_> = models["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|model| model["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids, ["test/tiny", "coder"]);
+    assert_eq!(served.ask("/v1/models/gpt-4o")["id"], "test/tiny");
+    assert_eq!(served.ask("/v1/models/claude-coder")["id"], "test/tiny");
+    let unknown = served.ask("/v1/models/other/model");
+    assert_eq!(unknown["error"]["code"], "model_not_found");
+
+    home.succeed(&["alias", "remove", "coder"]);
+    assert!(home.fail(&["alias", "rm", "coder"]).contains("no alias"));
+    assert_eq!(served.ask("/v1/models/claude-coder")["id"], "test/tiny");
+    drop(served);
+    let strict = Served::start(&home, &["--unknown-models", "refuse"]);
+    let refused = strict.ask("/v1/models/gpt-4o");
+    assert_eq!(refused["error"]["code"], "model_not_found");
+}
+
+#[test]
+fn keys_are_made_listed_and_removed_while_a_server_runs() {
+    let home = Home::with_model();
+    let open = Served::start(&home, &[]);
+    assert_eq!(open.greeting["needs_api_key"], false);
+    let made = home.json(&["keys", "add", "laptop"]);
+    let key = made["key"].as_str().unwrap();
+    assert_eq!(open.status("/v1/models", None), 401);
+    assert_eq!(open.status("/v1/models", Some(key)), 200);
+    assert_eq!(open.status("/health", None), 200);
+    let listed = home.succeed(&["keys", "list"]);
+    assert!(listed.contains("laptop") && !listed.contains(key));
+    assert!(home.fail(&["keys", "add", "laptop"]).contains("laptop"));
+    // The owner needs none.
+    let answer = home.json(&["run", "tiny", "Hello", "--max-tokens", "1"]);
+    assert_eq!(answer["model"], "test/tiny");
+    home.succeed(&["keys", "remove", "laptop"]);
+    assert_eq!(open.status("/v1/models", Some(key)), 401);
+    assert!(home.fail(&["keys", "remove", "laptop"]).contains("laptop"));
+    drop(open);
+
+    home.succeed(&["keys", "add", "phone"]);
+    let closed = Served::start(&home, &["--host", "0.0.0.0"]);
+    assert_eq!(closed.greeting["needs_api_key"], true);
+    drop(closed);
+    fs::write(home.path().join("data/api-keys.json"), "{").unwrap();
+    assert!(
+        home.fail(&["serve", "--port", "0"])
+            .contains("api-keys.json")
+    );
 }

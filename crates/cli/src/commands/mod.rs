@@ -1,6 +1,8 @@
 //! The commands, one file each.
 
+mod alias;
 mod import;
+mod keys;
 mod list;
 mod ps;
 mod pull;
@@ -36,6 +38,10 @@ pub(crate) enum Command {
     Pull(pull::Arguments),
     /// Turn a GGUF file into an MLX model, without loss.
     Import(import::Arguments),
+    /// Give models other names, such as those a client insists on.
+    Alias(alias::Arguments),
+    /// Manage the keys clients must send.
+    Keys(keys::Arguments),
     /// Remove a model from this machine.
     Rm(rm::Arguments),
     /// Stop the running server.
@@ -51,6 +57,8 @@ pub(crate) async fn run(command: Command, host: &Host, output: Output) -> anyhow
         Command::Show(arguments) => show::run(&arguments, host, output).await,
         Command::Pull(arguments) => pull::run(arguments, host, output).await,
         Command::Import(arguments) => import::run(arguments, host, output).await,
+        Command::Alias(arguments) => alias::run(&arguments, host, output),
+        Command::Keys(arguments) => keys::run(&arguments, host, output),
         Command::Rm(arguments) => rm::run(&arguments, host, output).await,
         Command::Stop => stop::run(host, output).await,
     }

@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use macmlx_host::{Host, Owner, ServeOptions, Server};
-use macmlx_settings::env;
+use macmlx_settings::{UnknownModels, env};
 use serde_json::json;
 
 use crate::{
@@ -23,9 +23,13 @@ pub(crate) struct Arguments {
     /// Fail when the port is taken.
     #[arg(long)]
     fixed_port: bool,
-    /// Model to load right away; others are loaded when a client asks for them.
+    /// Model to load right away, which also answers to names nobody here knows; others are loaded
+    /// when a client asks for them.
     #[arg(long, env = env::MACMLX_MODEL)]
     model: Option<String>,
+    /// What becomes of requests for models that are not here, such as `gpt-4o`.
+    #[arg(long, value_name = "WHAT")]
+    unknown_models: Option<UnknownModelsArgument>,
     /// Key that clients must send.
     #[arg(long, env = env::MACMLX_API_KEY, hide_env_values = true)]
     api_key: Option<String>,
@@ -56,6 +60,14 @@ pub(crate) struct Arguments {
     playback: Option<std::path::PathBuf>,
 }
 
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum UnknownModelsArgument {
+    /// The default model answers.
+    Default,
+    /// They are refused.
+    Refuse,
+}
+
 pub(crate) async fn run(
     arguments: Arguments,
     host: &Host,
@@ -69,6 +81,13 @@ pub(crate) async fn run(
     overwrite(
         &mut settings.dequantize_budget_gb,
         arguments.dequantize_budget,
+    );
+    overwrite(
+        &mut settings.unknown_models,
+        arguments.unknown_models.map(|argument| match argument {
+            UnknownModelsArgument::Default => UnknownModels::Default,
+            UnknownModelsArgument::Refuse => UnknownModels::Refuse,
+        }),
     );
     if let Some(bits) = arguments.kv_bits {
         settings.kv_bits = Some(bits.parse()?);

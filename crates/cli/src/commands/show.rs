@@ -3,9 +3,9 @@
 use std::{fs, path::Path, process::ExitCode};
 
 use clap::Args;
-use macmlx_host::{Host, running};
+use macmlx_host::{Host, has_chat_template, running};
 use macmlx_store::models::State;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::list;
 use crate::{
@@ -78,16 +78,6 @@ async fn held_weights(host: &Host, id: &str) -> Option<String> {
     let models = status["models"].as_array()?;
     let model = models.iter().find(|model| model["id"] == id)?;
     model["weights"].as_str().map(str::to_owned)
-}
-
-fn has_chat_template(folder: &Path) -> bool {
-    ["chat_template.jinja", "chat_template.json"]
-        .iter()
-        .any(|name| folder.join(name).is_file())
-        || fs::read(folder.join("tokenizer_config.json"))
-            .ok()
-            .and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok())
-            .is_some_and(|config| !config["chat_template"].is_null())
 }
 
 /// Names and sizes of a folder's files, sorted.
