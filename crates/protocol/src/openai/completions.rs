@@ -1,18 +1,18 @@
 //! `POST /v1/completions`, in the shape of `text_completion`.
 
-use macmlx_inference::{
-    FinishReason, GenerateRequest, GenerationEvent, InferenceError, Logprobs, Prompt, TokenLogprob,
-    Usage,
-};
-use serde::{Deserialize, Serialize};
+mod encoder;
+mod reply;
+
+use macmlx_inference::{GenerateRequest, Logprobs, Prompt};
+use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{
-    chat_completions::StreamOptions, error, logprobs::Legacy, nullable::Nullable, refused,
-    sampling, sampling::checked, stop, usage,
-};
-use crate::{Context, Described, Dialect, Endpoint, Error, Frame, Framing, StreamEncoder, Translation, json};
+use self::encoder::{Echo, Wanted};
+use super::{chat_completions::StreamOptions, refused, sampling, sampling::checked, stop};
+use crate::{Context, Described, Dialect, Endpoint, Error, Translation, json};
+
+pub use self::{encoder::Encoder, reply::TextCompletion};
 
 /// OpenAI's default for this endpoint.
 const DEFAULT_MAX_TOKENS: u32 = 16;
@@ -99,27 +99,23 @@ impl Endpoint for Completions {
         let stop = request
             .stop
             .into_conditions(least, Some(DEFAULT_MAX_TOKENS))?;
-        let encoder = Encoder {
+        let encoder = Encoder::new(
             context,
-            wants_stream,
-            wants_usage: StreamOptions::wants_usage(fields.stream_options.as_ref()),
-            top,
-            model: fields.model.clone(),
-            is_started: false,
-            prompts: prompts
+            fields.model.clone(),
+            Wanted {
+                stream: wants_stream,
+                usage: StreamOptions::wants_usage(fields.stream_options.as_ref()),
+                top,
+                choices,
+            },
+            prompts
                 .iter()
                 .map(|prompt| Echo::of(prompt, echo, top))
                 .collect(),
-            choices_of_each: choices as usize,
-            choices: (0..prompts.len() * choices as usize)
-                .map(|_| Choice::new(top))
-                .collect(),
-            open_prompts: prompts.len(),
-            usage: Usage::default(),
-        };
+        );
         let requests = prompts
             .into_iter()
-            .zip(&encoder.prompts)
+            .zip(encoder.echoes())
             .map(|(prompt, prompt_echo)| GenerateRequest {
                 model: fields.model.clone(),
                 logprobs: logprobs(top, prompt_echo),
@@ -186,266 +182,4 @@ fn wrong_prompt(param: &str) -> Error {
         param,
         format!("{param} must be a string, an array of strings, or an array or arrays of tokens"),
     )
-}
-
-/// Where the text of a prompt to be repeated comes from.
-#[derive(Debug)]
-enum Echo {
-    No,
-    /// The client sent it, and nothing needs its tokens.
-    Text(String),
-    /// The backend reports the prompt's tokens.
-    OfTokens,
-}
-
-impl Echo {
-    fn of(prompt: &Prompt, echo: bool, top: Option<u8>) -> Self {
-        match prompt {
-            _ if !echo => Self::No,
-            Prompt::Text(text) if top.is_none() => Self::Text(text.clone()),
-            Prompt::Text(_) | Prompt::Tokens(_) | Prompt::Chat(_) => Self::OfTokens,
-        }
-    }
-}
-
-/// A whole completion, or a piece of one.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct TextCompletion {
-    id: String,
-    object: &'static str,
-    created: u64,
-    model: String,
-    system_fingerprint: String,
-    /// Of a piece: one, or none where the usage is told.
-    choices: Vec<CompletionChoice>,
-    /// Of pieces: only if asked for, `null` in all but the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<usage::Usage>)]
-    usage: Option<Nullable<usage::Usage>>,
-}
-
-/// One text, or a piece of it.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct CompletionChoice {
-    index: usize,
-    text: String,
-    logprobs: Option<Legacy>,
-    /// `stop` or `length`; `null` in all pieces but a choice's last.
-    finish_reason: Option<&'static str>,
-}
-
-/// Builds `text_completion` frames or one `text_completion`.
-#[derive(Debug)]
-pub struct Encoder {
-    context: Context,
-    wants_stream: bool,
-    wants_usage: bool,
-    top: Option<u8>,
-    model: String,
-    /// The model that answers is known.
-    is_started: bool,
-    prompts: Vec<Echo>,
-    choices_of_each: usize,
-    /// All choices of the first prompt, then those of the next.
-    choices: Vec<Choice>,
-    open_prompts: usize,
-    usage: Usage,
-}
-
-#[derive(Debug)]
-struct Choice {
-    text: String,
-    logprobs: Legacy,
-    /// Characters of text so far, frames included.
-    offset: usize,
-    finish_reason: Option<&'static str>,
-}
-
-impl Choice {
-    fn new(top: Option<u8>) -> Self {
-        Self {
-            text: String::new(),
-            logprobs: legacy(top),
-            offset: 0,
-            finish_reason: None,
-        }
-    }
-}
-
-fn legacy(top: Option<u8>) -> Legacy {
-    Legacy::new(top.is_some_and(|top| top > 0))
-}
-
-impl Encoder {
-    fn index(&self, prompt: usize, choice: u32) -> usize {
-        prompt * self.choices_of_each + choice as usize
-    }
-
-    fn piece(&mut self, index: usize, text: &str, tokens: &[TokenLogprob]) -> Option<Frame> {
-        let choice = self.choices.get_mut(index)?;
-        let mut logprobs = legacy(self.top);
-        if self.top.is_some() {
-            logprobs.add(tokens, &mut choice.offset);
-        }
-        if text.is_empty() && (self.top.is_none() || tokens.is_empty()) {
-            return None;
-        }
-        if self.wants_stream {
-            let logprobs = self.top.map(|_| logprobs);
-            return Some(self.chunk(index, text, logprobs, None));
-        }
-        choice.text.push_str(text);
-        choice.logprobs.append(logprobs);
-        None
-    }
-
-    fn echo(&mut self, prompt: usize, tokens: &[TokenLogprob]) -> Vec<Frame> {
-        let text = match self.prompts.get(prompt) {
-            Some(Echo::Text(text)) => text.clone(),
-            Some(Echo::OfTokens) => {
-                let bytes: Vec<u8> = tokens
-                    .iter()
-                    .flat_map(|token| token.bytes.iter().copied())
-                    .collect();
-                String::from_utf8_lossy(&bytes).into_owned()
-            }
-            Some(Echo::No) | None => return Vec::new(),
-        };
-        let first = self.index(prompt, 0);
-        (first..first + self.choices_of_each)
-            .filter_map(|index| self.piece(index, &text, tokens))
-            .collect()
-    }
-
-    fn finish(&mut self, index: usize, reason: FinishReason) -> Vec<Frame> {
-        let reason = match reason {
-            FinishReason::Stop | FinishReason::ToolCalls | FinishReason::Cancelled => "stop",
-            FinishReason::Length => "length",
-        };
-        let Some(choice) = self.choices.get_mut(index) else {
-            return Vec::new();
-        };
-        choice.finish_reason = Some(reason);
-        if self.wants_stream {
-            vec![self.chunk(index, "", None, Some(reason))]
-        } else {
-            Vec::new()
-        }
-    }
-
-    fn complete(&mut self, usage: Usage) -> Vec<Frame> {
-        self.usage.prompt_tokens += usage.prompt_tokens;
-        self.usage.cached_tokens += usage.cached_tokens;
-        self.usage.completion_tokens += usage.completion_tokens;
-        self.usage.reasoning_tokens += usage.reasoning_tokens;
-        self.open_prompts = self.open_prompts.saturating_sub(1);
-        if self.open_prompts > 0 || !self.wants_stream {
-            return Vec::new();
-        }
-        let mut frames = Vec::new();
-        if self.wants_usage {
-            frames.push(self.frame(Vec::new()));
-        }
-        frames.push(Frame::data("[DONE]"));
-        frames
-    }
-
-    fn chunk(
-        &self,
-        index: usize,
-        text: &str,
-        logprobs: Option<Legacy>,
-        finish_reason: Option<&'static str>,
-    ) -> Frame {
-        self.frame(vec![CompletionChoice {
-            index,
-            text: text.to_owned(),
-            logprobs,
-            finish_reason,
-        }])
-    }
-
-    fn frame(&self, choices: Vec<CompletionChoice>) -> Frame {
-        let usage = self
-            .wants_usage
-            .then(|| Nullable((self.open_prompts == 0).then(|| usage::Usage::from(&self.usage))));
-        Frame::data(json::text(&self.completion(choices, usage)))
-    }
-
-    fn completion(
-        &self,
-        choices: Vec<CompletionChoice>,
-        usage: Option<Nullable<usage::Usage>>,
-    ) -> TextCompletion {
-        TextCompletion {
-            id: format!("cmpl-{}", self.context.id),
-            object: "text_completion",
-            created: self.context.created_unix,
-            model: self.model.clone(),
-            system_fingerprint: self.context.fingerprint.clone(),
-            choices,
-            usage,
-        }
-    }
-}
-
-impl StreamEncoder for Encoder {
-    const FRAMING: Framing = Framing::Sse;
-
-    fn encode(&mut self, prompt: usize, event: GenerationEvent) -> Vec<Frame> {
-        match event {
-            GenerationEvent::Started { model, .. } => {
-                self.model = model;
-                self.is_started = true;
-                match self.prompts.get(prompt) {
-                    Some(Echo::Text(_)) => self.echo(prompt, &[]),
-                    Some(Echo::No | Echo::OfTokens) | None => Vec::new(),
-                }
-            }
-            // A raw prompt's output is not parsed: there are no calls, and all of it is text.
-            GenerationEvent::Prefill { .. } | GenerationEvent::ToolCall { .. } => Vec::new(),
-            GenerationEvent::PromptLogprobs { tokens } => self.echo(prompt, &tokens),
-            GenerationEvent::Text {
-                choice,
-                text,
-                tokens,
-            }
-            | GenerationEvent::Reasoning {
-                choice,
-                text,
-                tokens,
-            } => Vec::from_iter(self.piece(self.index(prompt, choice), &text, &tokens)),
-            GenerationEvent::Finished { choice, reason, .. } => {
-                self.finish(self.index(prompt, choice), reason)
-            }
-            GenerationEvent::Completed { usage, .. } => self.complete(usage),
-        }
-    }
-
-    fn encode_error(&mut self, error: &InferenceError) -> Vec<Frame> {
-        vec![Frame::data(error::mid_stream(error).to_string())]
-    }
-
-    fn heartbeat(&mut self) -> Vec<Frame> {
-        if self.is_started {
-            vec![self.chunk(0, "", None, None)]
-        } else {
-            vec![Frame::Comment("keep-alive")]
-        }
-    }
-
-    fn into_body(mut self) -> Value {
-        let choices = std::mem::take(&mut self.choices)
-            .into_iter()
-            .enumerate()
-            .map(|(index, choice)| CompletionChoice {
-                index,
-                text: choice.text,
-                logprobs: self.top.map(|_| choice.logprobs),
-                finish_reason: Some(choice.finish_reason.unwrap_or("stop")),
-            })
-            .collect();
-        let usage = usage::Usage::from(&self.usage);
-        json::value(&self.completion(choices, Some(Nullable(Some(usage)))))
-    }
 }
