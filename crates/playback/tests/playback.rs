@@ -1,5 +1,7 @@
 //! A script played through a small real tokenizer, template and output parser.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail the test")]
+
 use std::{
     fs,
     sync::Arc,
@@ -114,11 +116,11 @@ impl Answer {
     }
 
     fn finish(&self) -> FinishReason {
-        let reasons = self.events.iter().filter_map(|event| match event {
+        let reason = self.events.iter().find_map(|event| match event {
             GenerationEvent::Finished { reason, .. } => Some(*reason),
             _ => None,
         });
-        reasons.last().unwrap()
+        reason.unwrap()
     }
 
     fn usage(&self) -> Usage {
