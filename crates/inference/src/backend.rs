@@ -67,6 +67,10 @@ pub enum TokenizeInput {
 
 /// What a model can do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an ability of its own"
+)]
 pub struct ModelTraits {
     /// Source of the chat template; `None`: the model completes text but does not chat.
     pub chat_template: Option<String>,

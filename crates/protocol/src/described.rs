@@ -1,4 +1,4 @@
-//! What the OpenAPI document says of a generating endpoint.
+//! What the `OpenAPI` document says of a generating endpoint.
 
 use utoipa::ToSchema;
 

@@ -65,7 +65,7 @@ fn bodies_that_are_no_json_object() {
         r#"{"model": NaN}"#,
         r#"{"model": Infinity}"#,
         r#"{"temperature": 1e999}"#,
-        r#"{'model': 'm'}"#,
+        "{'model': 'm'}",
         "{\"model\": \"\u{1}\"}",
         r#"{"model": "\ud800"}"#,
         &deep,

@@ -1,4 +1,4 @@
-//! Routes that say what they are, so that the OpenAPI document cannot miss one.
+//! Routes that say what they are, so that the `OpenAPI` document cannot miss one.
 
 use std::{collections::BTreeMap, sync::Arc};
 

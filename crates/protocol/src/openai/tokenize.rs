@@ -77,8 +77,8 @@ pub fn request(body: &[u8]) -> Result<TokenizeRequest, Error> {
 
 /// The tokens found.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = openai::Tokens)]
-pub struct Tokens {
+#[schema(as = openai::Tokenized)]
+pub struct Tokenized {
     tokens: Vec<u32>,
     count: usize,
     /// Context length of the model, if known.
@@ -87,7 +87,7 @@ pub struct Tokens {
 
 /// The reply of `/v1/tokenize`.
 pub fn reply(tokens: Vec<u32>, max_model_len: Option<u32>) -> Value {
-    json::value(&Tokens {
+    json::value(&Tokenized {
         count: tokens.len(),
         tokens,
         max_model_len,

@@ -5,7 +5,7 @@ use macmlx_protocol::openai::{
     chat_completions::ChatCompletions,
     completions::Completions,
     models::{Model, ModelList},
-    tokenize::{DetokenizeRequest, Detokenized, TokenizeBody, Tokens},
+    tokenize::{DetokenizeRequest, Detokenized, TokenizeBody, Tokenized},
 };
 
 use super::{models, tokenize};
@@ -47,7 +47,7 @@ pub(crate) fn routes() -> Api {
             post(tokenize::tokenize),
             [Doc::post("Turn a text or a conversation into tokens")
                 .body::<TokenizeBody>()
-                .reply::<Tokens>()],
+                .reply::<Tokenized>()],
         )
         .route(
             "/detokenize",

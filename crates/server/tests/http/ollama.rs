@@ -47,7 +47,7 @@ async fn lines(response: reqwest::Response) -> Vec<Value> {
         .collect()
 }
 
-fn chat(more: Value) -> Value {
+fn chat(more: &Value) -> Value {
     let mut body = json!({
         "model": "org/small",
         "messages": [{"role": "user", "content": "Hi"}],
@@ -65,13 +65,13 @@ async fn answers_are_streamed_unless_that_is_declined() {
         .then_events(says(&["Paris."]))
         .then_events(says(&["Paris."]));
     let server = start(backend, Options::default()).await;
-    let streamed = lines(send(&server, Method::POST, "/api/chat", chat(json!({}))).await).await;
+    let streamed = lines(send(&server, Method::POST, "/api/chat", chat(&json!({}))).await).await;
     assert_eq!(streamed.len(), 3);
     assert_eq!(streamed[0]["message"]["content"], "Pa");
     assert_eq!(streamed[0]["done"], false);
     assert_eq!(streamed[2]["done_reason"], "stop");
     assert_eq!(streamed[2]["eval_count"], 2);
-    let (status, whole) = post(&server, "/api/chat", chat(json!({"stream": false}))).await;
+    let (status, whole) = post(&server, "/api/chat", chat(&json!({"stream": false}))).await;
     assert_eq!(
         (status, &whole["message"]["content"]),
         (200, &json!("Paris."))
@@ -133,12 +133,12 @@ async fn failures_are_objects_with_an_error_before_and_within_a_stream() {
             suggestions: Vec::new(),
         });
     let server = start(backend, Options::default()).await;
-    let streamed = lines(send(&server, Method::POST, "/api/chat", chat(json!({}))).await).await;
+    let streamed = lines(send(&server, Method::POST, "/api/chat", chat(&json!({}))).await).await;
     assert_eq!(
         streamed.last().unwrap(),
         &json!({"error": "the engine failed: lost"})
     );
-    let (status, body) = post(&server, "/api/chat", chat(json!({}))).await;
+    let (status, body) = post(&server, "/api/chat", chat(&json!({}))).await;
     assert_eq!(status, 404);
     assert_eq!(
         body,
@@ -146,10 +146,10 @@ async fn failures_are_objects_with_an_error_before_and_within_a_stream() {
     );
     for (path, body, named) in [
         ("/api/chat", json!({"messages": []}), "model"),
-        ("/api/chat", chat(json!({"format": "json"})), "format"),
+        ("/api/chat", chat(&json!({"format": "json"})), "format"),
         (
             "/api/chat",
-            chat(json!({"options": {"mirostat": 1}})),
+            chat(&json!({"options": {"mirostat": 1}})),
             "mirostat",
         ),
         (
@@ -180,7 +180,7 @@ async fn a_long_silence_is_filled_with_lines_that_add_nothing() {
         ..Options::default()
     };
     let server = start(backend, options).await;
-    let response = send(&server, Method::POST, "/api/chat", chat(json!({}))).await;
+    let response = send(&server, Method::POST, "/api/chat", chat(&json!({}))).await;
     let mut chunks = response.bytes_stream();
     let first = chunks.next().await.unwrap().unwrap();
     let line: Value = serde_json::from_slice(&first).unwrap();
@@ -501,7 +501,7 @@ async fn empty_requests_load_and_unload() {
 #[tokio::test]
 async fn a_model_stays_for_as_long_as_it_is_asked_to() {
     let (server, backend) = one_model().await;
-    lines(send(&server, Method::POST, "/api/chat", chat(json!({}))).await).await;
+    lines(send(&server, Method::POST, "/api/chat", chat(&json!({}))).await).await;
     let ps = get(&server, "/api/ps").await;
     assert_eq!(ps["models"][0]["name"], "org/small");
     assert_eq!(ps["models"][0]["context_length"], 2048);
@@ -510,14 +510,14 @@ async fn a_model_stays_for_as_long_as_it_is_asked_to() {
     post(
         &server,
         "/api/chat",
-        chat(json!({"keep_alive": "1h", "stream": false})),
+        chat(&json!({"keep_alive": "1h", "stream": false})),
     )
     .await;
     let ps = get(&server, "/api/ps").await;
     let expiry = ps["models"][0]["expires_at"].as_str().unwrap();
     assert!(expiry < "2300", "an hour: {expiry}");
     assert!(backend.is_loaded());
-    let at_once = chat(json!({"keep_alive": 0}));
+    let at_once = chat(&json!({"keep_alive": 0}));
     lines(send(&server, Method::POST, "/api/chat", at_once).await).await;
     unloaded(&backend).await;
     assert_eq!(get(&server, "/api/ps").await, json!({"models": []}));
@@ -543,7 +543,7 @@ async fn a_reader_who_leaves_cancels_the_stream() {
         total: 2,
     });
     hand.say(text("a"));
-    let response = send(&server, Method::POST, "/api/chat", chat(json!({}))).await;
+    let response = send(&server, Method::POST, "/api/chat", chat(&json!({}))).await;
     drop(response);
     hand.dropped().await;
 }
