@@ -7,8 +7,8 @@ use utoipa::ToSchema;
 use super::{
     super::sampling::checked,
     response::{
-        ConversationReference, Object, Reasoning, Response, ServiceTier, Status, Text, TextFormat,
-        Truncation,
+        ConversationReference, Reasoning, Response, ResponseObject, ServiceTier, Status, Text,
+        TextFormat, Truncation,
     },
 };
 use crate::{Context, Error};
@@ -90,7 +90,7 @@ impl Body {
         let reasoning = self.reasoning.as_ref();
         Ok(Response {
             id: format!("resp_{}", context.id),
-            object: Object::Response,
+            object: ResponseObject::Response,
             created_at: context.created_unix,
             completed_at: None,
             status: Status::InProgress,

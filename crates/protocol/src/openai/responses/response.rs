@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 #[schema(as = responses::Response)]
 pub struct Response {
     pub id: String,
-    pub object: Object,
+    pub object: ResponseObject,
     /// Seconds since the Unix epoch.
     pub created_at: u64,
     /// Seconds since the Unix epoch; `null` until the response is completed.
@@ -54,8 +54,8 @@ pub struct Response {
 /// What the object is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-#[schema(as = responses::Object)]
-pub enum Object {
+#[schema(as = responses::ResponseObject)]
+pub enum ResponseObject {
     Response,
 }
 
