@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import checkpoints
+import protocol
 import servers
 from tokenizers import Tokenizer
 
@@ -166,6 +167,10 @@ def main() -> None:
         default=600,
         help="a figure that takes longer than this gets fewer runs",
     )
+    parser.add_argument(
+        "--playback-model", type=Path, required=True, help="folder of a model whose answers are played"
+    )
+    parser.add_argument("--only-protocol", action="store_true", help="leave the engines out")
     parser.add_argument("--json", action="store_true", help="print the JSON instead of the table")
     options = parser.parse_args()
 
@@ -179,7 +184,18 @@ def main() -> None:
         def start_ours(model: Path):
             return servers.start_ours(options.binary, model, Path(home))
 
-        ours = measure_server(lambda: start_ours(folder), prompts, *limits)
+        around = protocol.measure_streams(
+            options.binary, options.playback_model, Path(home), options.runs
+        )
+        progress("macmlx: frames of played answers")
+        around |= protocol.measure_share(
+            lambda: start_ours(folder), prompts, options.runs, CLIENTS, DECODE_TOKENS
+        )
+        progress("macmlx: share of the protocol layer")
+        if options.only_protocol:
+            print("\n".join(protocol.report(around)))
+            return
+        ours = measure_server(lambda: start_ours(folder), prompts, *limits) | around
         ours["overhead"] = our_step_seconds(lambda: start_ours(tiny), prompts, *limits)
         progress("macmlx: host time of a step")
     peer = {"overhead": peer_step_seconds(tiny, prompts, *limits)}
@@ -207,6 +223,7 @@ def main() -> None:
     for what, a, b, ratio, unit in rows:
         print(f"{what + ' (' + unit + ')':40}{a:12.2f}{b:12.2f}{ratio:11.2f}x")
     print(f"{CLIENTS} clients together against 1, ours: {scaling:.2f}x")
+    print("\n".join(protocol.report(ours)))
     print(f"every figure: {options.output}")
 
 

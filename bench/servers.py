@@ -141,7 +141,7 @@ def free_port() -> int:
         return listener.getsockname()[1]
 
 
-def start_ours(binary: Path, folder: Path, home: Path) -> Server:
+def start_ours(binary: Path, folder: Path, home: Path, *arguments: str) -> Server:
     """`macmlx serve` with `folder` as its only model."""
     models = home / "models" / "bench"
     models.mkdir(parents=True, exist_ok=True)
@@ -151,7 +151,7 @@ def start_ours(binary: Path, folder: Path, home: Path) -> Server:
     port = free_port()
     model = f"bench/{folder.name}"
     environment = {**os.environ, "MACMLX_HOME": str(home)}
-    command = [str(binary), "serve", "--port", str(port), "--model", model]
+    command = [str(binary), "serve", "--port", str(port), "--model", model, *arguments]
     return Server("macmlx", command, environment, port, model)
 
 

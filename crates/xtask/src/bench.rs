@@ -8,13 +8,16 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 
-use crate::{run, setup, shell, starter, venv, workspace};
+use crate::{playback, run, setup, shell, starter, venv, workspace};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Print every figure as JSON instead of the table.
     #[arg(long)]
     json: bool,
+    /// Measure only what stands around the engine.
+    #[arg(long)]
+    only_protocol: bool,
     /// Measurements of each figure after the warm-up.
     #[arg(long, default_value_t = 5)]
     runs: u32,
@@ -28,7 +31,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     setup::run()?;
     let folder = workspace::root().join("bench");
     let python = venv::ensure(&folder.join("requirements.txt"))?;
-    let program = run::build()?;
+    let program = run::build(&["playback"])?;
     let work = workspace::cache()?.join("bench");
     let mut bench = Command::new(python);
     bench
@@ -37,12 +40,17 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         .arg(&program)
         .arg("--model")
         .arg(starter_folder(&program, &work)?)
+        .arg("--playback-model")
+        .arg(playback::model()?)
         .arg("--work")
         .arg(&work)
         .arg("--output")
         .arg(work.join("figures.json"))
         .args(["--runs", &options.runs.to_string()])
         .args(["--budget-seconds", &options.budget_seconds.to_string()]);
+    if options.only_protocol {
+        bench.arg("--only-protocol");
+    }
     if options.json {
         bench.arg("--json");
     }

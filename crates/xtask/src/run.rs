@@ -24,7 +24,7 @@ struct Request {
 pub(crate) fn run(arguments: Vec<OsString>) -> Result<()> {
     let request = parse(arguments)?;
     setup::run()?;
-    let program = build()?;
+    let program = build(&[])?;
 
     let mut serve = Command::new(&program);
     serve.arg("serve");
@@ -38,15 +38,20 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<()> {
 }
 
 /// The program as users run it.
-pub(crate) fn build() -> Result<PathBuf> {
-    shell::run(shell::cargo().current_dir(workspace::root()).args([
-        "build",
-        "--release",
-        "--package",
-        "macmlx-cli",
-        "--bin",
-        "macmlx",
-    ]))?;
+pub(crate) fn build(features: &[&str]) -> Result<PathBuf> {
+    shell::run(
+        shell::cargo()
+            .current_dir(workspace::root())
+            .args([
+                "build",
+                "--release",
+                "--package",
+                "macmlx-cli",
+                "--bin",
+                "macmlx",
+            ])
+            .args(["--features", &features.join(",")]),
+    )?;
     workspace::program("release", "macmlx")
 }
 
