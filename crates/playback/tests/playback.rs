@@ -1,6 +1,10 @@
 //! A script played through a small real tokenizer, template and output parser.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail the test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests fail the test"
+)]
 
 use std::{
     fs,

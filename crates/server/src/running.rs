@@ -51,10 +51,7 @@ pub(crate) fn start(backend: Arc<dyn Backend>, requests: Vec<GenerateRequest>) -
 
 impl Running {
     /// The same events, shown to `look` as they pass.
-    pub(crate) fn inspect(
-        self,
-        mut look: impl FnMut(&GenerationEvent) + Send + 'static,
-    ) -> Self {
+    pub(crate) fn inspect(self, mut look: impl FnMut(&GenerationEvent) + Send + 'static) -> Self {
         let Self { events, open } = self;
         let events = events.inspect(move |(_, event)| {
             if let Ok(event) = event {

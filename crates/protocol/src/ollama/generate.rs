@@ -11,7 +11,9 @@ use super::{
     generation::{self, Generating, Residency},
     messages, refuse_if,
 };
-use crate::{Context, Described, Dialect, Endpoint, Error, KeepAlive, Translation, json, openai::logprobs};
+use crate::{
+    Context, Described, Dialect, Endpoint, Error, KeepAlive, Translation, json, openai::logprobs,
+};
 
 /// The route, as data for [`Endpoint`].
 #[derive(Debug)]
