@@ -21,7 +21,7 @@ use crate::output::Output;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve models to OpenAI-compatible clients.
+    /// Serve models to clients of OpenAI, Anthropic and Ollama.
     Serve(serve::Arguments),
     /// Ask a model one question, or chat with it.
     Run(run::Arguments),
