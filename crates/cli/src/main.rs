@@ -15,7 +15,7 @@ use macmlx_settings::Environment;
 
 use crate::{commands::Command, output::Output};
 
-/// Runs language models on this machine and serves them to OpenAI-compatible clients.
+/// Runs language models on this machine and serves them to clients of OpenAI, Anthropic and Ollama.
 #[derive(Debug, Parser)]
 #[command(name = "macmlx", version, arg_required_else_help = true)]
 struct Arguments {
