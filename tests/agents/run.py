@@ -5,6 +5,7 @@ import importlib
 import json
 import re
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -25,6 +26,8 @@ def main() -> int:
     arguments = parse_arguments()
     if not sandbox.isolate():
         print("note: no network namespace here: agents could reach the outside", file=sys.stderr)
+    # The first process of a namespace ignores signals that it has no handler for.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     scratch = Path(arguments.keep or tempfile.mkdtemp(prefix="macmlx-agents-")).resolve()
     scratch.mkdir(parents=True, exist_ok=True)
     try:

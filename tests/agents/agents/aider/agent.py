@@ -39,8 +39,8 @@ def launch(run: Run) -> Launch:
     }[run.wire]
     settings = []
     if run.wants_short_answer:
-        # A limit of tokens would be an error to it.
-        settings = [{"name": "aider/extra_params", "extra_params": {"stop": ["\n\n"]}}]
+        # A limit of tokens would be an error to it. White space it leaves out for Anthropic.
+        settings = [{"name": "aider/extra_params", "extra_params": {"stop": ["."]}}]
     # JSON is YAML.
     file = run.write(run.home / "models.yml", json.dumps(settings))
     return Launch(
