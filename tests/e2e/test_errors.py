@@ -9,9 +9,16 @@ QUESTION = [{"role": "user", "content": "Hi"}]
 
 def test_unknown_model_is_404_with_a_hint(client):
     with pytest.raises(openai.NotFoundError) as caught:
-        client.chat.completions.create(model="SmolLM2-135M-Instrukt", messages=QUESTION)
+        client.chat.completions.create(
+            model="HuggingFaceTB/SmolLM2-135M-Instrukt", messages=QUESTION
+        )
     assert caught.value.code == "model_not_found"
     assert MODEL in str(caught.value)
+
+
+def test_names_of_hosted_models_go_to_the_default(client):
+    reply = client.chat.completions.create(model="gpt-5.5", messages=QUESTION, max_tokens=2)
+    assert reply.model == MODEL
 
 
 @pytest.mark.parametrize("reference", ["SmolLM2-135M-Instruct", "smollm2", MODEL.lower()])
