@@ -1,16 +1,24 @@
 //! OpenAI's routes.
 
-use axum::routing::{get, post};
-use macmlx_protocol::openai::{
-    chat_completions::ChatCompletions,
-    completions::Completions,
-    models::{Model, ModelList},
-    tokenize::{DetokenizeRequest, Detokenized, TokenizeBody, Tokenized},
+use axum::{
+    extract::Request,
+    response::Response,
+    routing::{get, post},
+};
+use macmlx_protocol::{
+    Dialect, Error,
+    openai::{
+        chat_completions::ChatCompletions,
+        completions::Completions,
+        models::{Model, ModelList},
+        tokenize::{DetokenizeRequest, Detokenized, TokenizeBody, Tokenized},
+    },
 };
 
 use super::{models, tokenize};
 use crate::{
     api::{Api, Doc},
+    exchange::answer,
     generate::generate,
 };
 
@@ -56,4 +64,14 @@ pub(crate) fn routes() -> Api {
                 .body::<DetokenizeRequest>()
                 .reply::<Detokenized>()],
         )
+        .untold("/embeddings", post(unavailable))
+        .untold("/rerank", post(unavailable))
+        .untold("/reranking", post(unavailable))
+}
+
+/// A client that is told why does not take its base URL for wrong.
+async fn unavailable(request: Request) -> Response {
+    let path = request.uri().path();
+    let reason = "models for embeddings and reranking are not available";
+    answer(Dialect::OpenAi, Err(Error::unsupported(path, reason)))
 }
