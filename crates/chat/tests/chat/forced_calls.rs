@@ -239,7 +239,7 @@ fn arguments_of_a_strict_tool_satisfy_its_schema_or_nobody_sees_them() {
 fn only_a_strict_schema_must_compile() {
     let model = model(HERMES);
     for (schema, place) in [
-        (json!({"type": "objekt"}), "/type"),
+        (json!({"type": "thing"}), "/type"),
         (
             json!({"properties": {"a": {"pattern": "("}}}),
             "/properties/a/pattern",
