@@ -155,6 +155,10 @@ fn greet(server: &Server, host: &Host, output: Output) -> anyhow::Result<()> {
         "OpenAI clients: base URL {url}/v1, {key} (OPENAI_BASE_URL={url}/v1)"
     ))?;
     output::line(&format!(
+        "Anthropic clients: base URL {url}, {key} (ANTHROPIC_BASE_URL={url})"
+    ))?;
+    output::line(&format!("Ollama clients: OLLAMA_HOST={url}"))?;
+    output::line(&format!(
         "control: {url}/x/status with the token in {}",
         host.home.control_token_file().display()
     ))?;
