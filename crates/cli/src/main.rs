@@ -7,7 +7,7 @@ mod logs;
 mod output;
 mod remote;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
 use clap::Parser;
 use macmlx_host::Host;
@@ -28,6 +28,9 @@ struct Arguments {
     #[arg(short, long, global = true)]
     quiet: bool,
 }
+
+/// How long the engine may take to end what cannot be broken off, such as loading weights.
+const ENGINE_GRACE: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -55,5 +58,8 @@ fn start(command: Command, output: Output) -> anyhow::Result<ExitCode> {
     let result = runtime.block_on(Box::pin(commands::run(command, &host, output)));
     // A line editor may still wait for a key on another thread.
     runtime.shutdown_background();
+    if !macmlx_host::wait_for_end(ENGINE_GRACE) {
+        tracing::warn!("the engine did not end in time");
+    }
     result
 }

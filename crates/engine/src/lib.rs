@@ -17,6 +17,7 @@ mod thread;
 
 pub use engine::Engine;
 pub use options::{EngineOptions, KvQuantization};
+pub use thread::wait_for_end;
 
 #[cfg(test)]
 extern crate self as macmlx_engine;

@@ -7,8 +7,12 @@
 use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::mpsc::{self, TryRecvError},
+    sync::{
+        Condvar, Mutex, PoisonError,
+        mpsc::{self, TryRecvError},
+    },
     thread::JoinHandle,
+    time::Duration,
 };
 
 use macmlx_inference::InferenceError;
@@ -36,6 +40,38 @@ pub(crate) enum Turn {
 
 type Task<O> = Box<dyn FnOnce(&mut O) + Send>;
 
+/// MLX threads that run. A process that ends while one does has MLX's own statics destroyed under
+/// it, and crashes.
+static ALIVE: Mutex<usize> = Mutex::new(0);
+static ENDED: Condvar = Condvar::new();
+
+/// Counts a thread for as long as it runs.
+struct Alive;
+
+impl Alive {
+    fn new() -> Self {
+        *ALIVE.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        Self
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        *ALIVE.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        ENDED.notify_all();
+    }
+}
+
+/// Waits, at the end of a process, until what was dropped has ended on its thread; false when that
+/// takes longer.
+pub fn wait_for_end(at_most: Duration) -> bool {
+    let alive = ALIVE.lock().unwrap_or_else(PoisonError::into_inner);
+    let (alive, _) = ENDED
+        .wait_timeout_while(alive, at_most, |alive| *alive > 0)
+        .unwrap_or_else(PoisonError::into_inner);
+    *alive == 0
+}
+
 /// Handle of the thread; dropping it closes the owner and waits for the thread's end.
 #[derive(Debug)]
 pub(crate) struct MlxThread<O> {
@@ -50,7 +86,10 @@ impl<O: Owner> MlxThread<O> {
         let thread = std::thread::Builder::new()
             .name("mlx".into())
             // Named once here, the stream need not be looked up at each operation.
-            .spawn(move || mlx_rs::with_stream(&mlx_rs::Stream::new(), || run(make(), &inbox)))?;
+            .spawn(move || {
+                let _alive = Alive::new();
+                mlx_rs::with_stream(&mlx_rs::Stream::new(), || run(make(), &inbox));
+            })?;
         Ok(Self {
             tasks: Some(tasks),
             thread: Some(thread),
@@ -177,5 +216,23 @@ mod tests {
         assert_eq!(reports.recv().unwrap(), "done");
         drop(thread);
         assert_eq!(reports.recv().unwrap(), "closed");
+    }
+
+    #[test]
+    fn the_end_waits_for_work_that_was_dropped() {
+        let (report, _reports) = mpsc::channel();
+        let (begun, has_begun) = mpsc::channel();
+        let thread = MlxThread::spawn(move || Countdown { left: 0, report }).unwrap();
+        thread
+            .post(move |_| {
+                begun.send(()).unwrap();
+                std::thread::sleep(Duration::from_millis(300));
+            })
+            .unwrap();
+        has_begun.recv().unwrap();
+        let dropping = std::thread::spawn(move || drop(thread));
+        assert!(!wait_for_end(Duration::from_millis(20)));
+        assert!(wait_for_end(Duration::from_secs(30)));
+        dropping.join().unwrap();
     }
 }

@@ -12,5 +12,6 @@ mod serve;
 pub use chat_template::has_chat_template;
 pub use claim::{AlreadyRunning, Claim, Owner, Record, running};
 pub use environment::Host;
+pub use macmlx_engine::wait_for_end;
 pub use names::Names;
 pub use serve::{ServeOptions, Server};
