@@ -2,6 +2,7 @@
 
 import json
 import signal
+import time
 
 import openai
 import pytest
@@ -60,6 +61,16 @@ def test_stop_and_terminate_end_the_server_cleanly(tmp_path):
     terminated = Server(tmp_path)
     assert terminated.stop(signal.SIGTERM) == 0
     assert not (tmp_path / "data" / "macmlx.pid").exists()
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.2, 0.4, 0.6, 0.8])
+def test_a_server_ends_cleanly_while_it_loads_a_model(tmp_path, home, seconds):
+    models = tmp_path / "data" / "models"
+    models.parent.mkdir()
+    models.symlink_to(home / "data" / "models")
+    loading = Server(tmp_path, "--model", MODEL)
+    time.sleep(seconds)
+    assert loading.stop() == 0
 
 
 def test_an_api_key_is_asked_for(tmp_path):
