@@ -30,7 +30,7 @@ struct Arguments {
 }
 
 /// How long the engine may take to end what cannot be broken off, such as loading weights.
-const ENGINE_GRACE: Duration = Duration::from_secs(60);
+const ENGINE_GRACE: Duration = Duration::from_mins(1);
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
