@@ -222,16 +222,18 @@ mod tests {
     fn the_end_waits_for_work_that_was_dropped() {
         let (report, _reports) = mpsc::channel();
         let (begun, has_begun) = mpsc::channel();
+        let (release, released) = mpsc::channel::<()>();
         let thread = MlxThread::spawn(move || Countdown { left: 0, report }).unwrap();
         thread
             .post(move |_| {
                 begun.send(()).unwrap();
-                std::thread::sleep(Duration::from_millis(300));
+                released.recv().unwrap();
             })
             .unwrap();
         has_begun.recv().unwrap();
         let dropping = std::thread::spawn(move || drop(thread));
         assert!(!wait_for_end(Duration::from_millis(20)));
+        release.send(()).unwrap();
         assert!(wait_for_end(Duration::from_secs(30)));
         dropping.join().unwrap();
     }
