@@ -51,7 +51,7 @@ fn clippy() -> Result<()> {
         "--workspace",
         "--all-targets",
         "--features",
-        "xtask/bindings",
+        "xtask/bindings,macmlx-cli/playback",
         "--",
         "-D",
         "warnings",
