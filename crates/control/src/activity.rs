@@ -11,8 +11,7 @@ use std::{
 
 use futures::{FutureExt, Stream, StreamExt, future::BoxFuture};
 use macmlx_inference::{
-    Backend, EventStream, GenerateRequest, GenerationEvent, InferenceError, LoadedModel,
-    ModelTraits, TokenizeRequest,
+    Backend, EventStream, GenerateRequest, GenerationEvent, InferenceError, Layer,
 };
 
 /// Totals since the start. Order between counters does not matter to anyone.
@@ -100,7 +99,11 @@ impl Stream for Observed {
     }
 }
 
-impl Backend for Counted {
+impl Layer for Counted {
+    fn inner(&self) -> &dyn Backend {
+        &*self.inner
+    }
+
     fn generate(
         &self,
         request: GenerateRequest,
@@ -116,37 +119,6 @@ impl Backend for Counted {
             .boxed())
         }
         .boxed()
-    }
-
-    fn tokenize(
-        &self,
-        request: TokenizeRequest,
-    ) -> BoxFuture<'_, Result<Vec<u32>, InferenceError>> {
-        self.inner.tokenize(request)
-    }
-
-    fn detokenize(
-        &self,
-        model: String,
-        tokens: Vec<u32>,
-    ) -> BoxFuture<'_, Result<String, InferenceError>> {
-        self.inner.detokenize(model, tokens)
-    }
-
-    fn traits(&self, model: String) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
-        self.inner.traits(model)
-    }
-
-    fn load(&self, model: String) -> BoxFuture<'_, Result<String, InferenceError>> {
-        self.inner.load(model)
-    }
-
-    fn unload(&self, model: String) -> BoxFuture<'_, Result<bool, InferenceError>> {
-        self.inner.unload(model)
-    }
-
-    fn loaded(&self) -> Vec<LoadedModel> {
-        self.inner.loaded()
     }
 }
 
@@ -173,11 +145,11 @@ mod tests {
         let activity = Arc::new(Activity::default());
         let counted = Counted::new(Arc::new(script), activity.clone());
         let request = || GenerateRequest::new("m", Prompt::Text("hi".into()));
-        let first = counted.generate(request()).await.unwrap();
+        let first = Backend::generate(&counted, request()).await.unwrap();
         assert_eq!(activity.running(), 1);
         assert_eq!(first.count().await, 1);
-        drop(counted.generate(request()).await.unwrap());
-        assert!(counted.generate(request()).await.is_err());
+        drop(Backend::generate(&counted, request()).await.unwrap());
+        assert!(Backend::generate(&counted, request()).await.is_err());
         assert_eq!(activity.running(), 0);
         assert_eq!(activity.requests(), 2);
         assert_eq!(activity.prompt_tokens(), 3);

@@ -45,6 +45,80 @@ pub trait Backend: Send + Sync + 'static {
     fn loaded(&self) -> Vec<LoadedModel>;
 }
 
+/// A backend around another one: what it does not take on itself, the inner one does.
+///
+/// Implement this instead of [`Backend`], and only the methods that differ.
+pub trait Layer: Send + Sync + 'static {
+    /// Who does the rest.
+    fn inner(&self) -> &dyn Backend;
+
+    /// See [`Backend::generate`].
+    fn generate(
+        &self,
+        request: GenerateRequest,
+    ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
+        self.inner().generate(request)
+    }
+
+    /// See [`Backend::tokenize`].
+    fn tokenize(
+        &self,
+        request: TokenizeRequest,
+    ) -> BoxFuture<'_, Result<Vec<u32>, InferenceError>> {
+        self.inner().tokenize(request)
+    }
+
+    /// See [`Backend::load`].
+    fn load(&self, model: String) -> BoxFuture<'_, Result<String, InferenceError>> {
+        self.inner().load(model)
+    }
+
+    /// See [`Backend::unload`].
+    fn unload(&self, model: String) -> BoxFuture<'_, Result<bool, InferenceError>> {
+        self.inner().unload(model)
+    }
+}
+
+impl<L: Layer> Backend for L {
+    fn generate(
+        &self,
+        request: GenerateRequest,
+    ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
+        Layer::generate(self, request)
+    }
+
+    fn tokenize(
+        &self,
+        request: TokenizeRequest,
+    ) -> BoxFuture<'_, Result<Vec<u32>, InferenceError>> {
+        Layer::tokenize(self, request)
+    }
+
+    fn detokenize(
+        &self,
+        model: String,
+        tokens: Vec<u32>,
+    ) -> BoxFuture<'_, Result<String, InferenceError>> {
+        self.inner().detokenize(model, tokens)
+    }
+
+    fn traits(&self, model: String) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
+        self.inner().traits(model)
+    }
+
+    fn load(&self, model: String) -> BoxFuture<'_, Result<String, InferenceError>> {
+        Layer::load(self, model)
+    }
+
+    fn unload(&self, model: String) -> BoxFuture<'_, Result<bool, InferenceError>> {
+        Layer::unload(self, model)
+    }
+
+    fn loaded(&self) -> Vec<LoadedModel> {
+        self.inner().loaded()
+    }
+}
+
 /// What to tokenize.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TokenizeRequest {

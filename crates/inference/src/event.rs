@@ -40,6 +40,16 @@ pub enum GenerationEvent {
         part: ToolCallPart,
         tokens: Vec<TokenLogprob>,
     },
+    /// A call that the backend carries out itself goes on: only from a tool loop, for the calls it
+    /// knows, after their `End`. When all calls of a turn have ended, the model's next turn follows
+    /// in the same stream; there is one `Started` and one `Completed` around all of them, whose
+    /// usage counts the last turn's prompt and every turn's completion.
+    ToolRun {
+        choice: u32,
+        /// [`ToolCallPart::Start`]'s.
+        id: String,
+        run: ToolRun,
+    },
     /// A choice ended.
     Finished {
         choice: u32,
@@ -64,6 +74,38 @@ pub enum ToolCallPart {
     /// made a mistake.
     Arguments(String),
     End,
+}
+
+/// What becomes of a tool call that the backend carries out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToolRun {
+    /// A person is asked whether it may run.
+    ApprovalNeeded {
+        /// Who offers the tool.
+        server: String,
+        /// The tool, as its server calls it.
+        tool: String,
+        /// JSON text of the arguments object.
+        arguments: String,
+    },
+    /// It runs.
+    Began { server: String, tool: String },
+    /// What the model is told.
+    Ended {
+        end: ToolRunEnd,
+        content: String,
+        duration: Duration,
+    },
+}
+
+/// How a tool call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum ToolRunEnd {
+    Done,
+    /// The tool or its server reported an error.
+    Failed,
+    /// A person or the policy said no.
+    Denied,
 }
 
 /// Why a choice ended.

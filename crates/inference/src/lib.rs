@@ -15,11 +15,14 @@ mod sampling;
 #[cfg(feature = "test-support")]
 mod scripted;
 
-pub use backend::{Backend, EventStream, LoadedModel, ModelTraits, TokenizeInput, TokenizeRequest};
+pub use backend::{
+    Backend, EventStream, Layer, LoadedModel, ModelTraits, TokenizeInput, TokenizeRequest,
+};
 pub use catalog::{Catalog, ModelCard, ModelDescription};
 pub use error::InferenceError;
 pub use event::{
-    FinishReason, GenerationEvent, LogprobCandidate, Timings, TokenLogprob, ToolCallPart, Usage,
+    FinishReason, GenerationEvent, LogprobCandidate, Timings, TokenLogprob, ToolCallPart, ToolRun,
+    ToolRunEnd, Usage,
 };
 pub use message::{
     ContentPart, Image, ImageSource, Message, Role, ToolCall, ToolChoice, ToolDefinition,

@@ -12,8 +12,8 @@ use std::{
 
 use futures::{FutureExt, StreamExt, future::BoxFuture};
 use macmlx_inference::{
-    Backend, ChatPrompt, EventStream, GenerateRequest, GenerationEvent, InferenceError,
-    LoadedModel, ModelTraits, Prompt, Role, TokenizeInput, TokenizeRequest, ToolCallPart,
+    Backend, ChatPrompt, EventStream, GenerateRequest, GenerationEvent, InferenceError, Layer,
+    Prompt, Role, TokenizeInput, TokenizeRequest, ToolCallPart,
 };
 
 /// Text that is kept at most, over all calls.
@@ -81,6 +81,7 @@ fn observed(events: EventStream, thoughts: Arc<Mutex<Thoughts>>) -> EventStream 
                 | GenerationEvent::PromptLogprobs { .. }
                 | GenerationEvent::Text { .. }
                 | GenerationEvent::ToolCall { .. }
+                | GenerationEvent::ToolRun { .. }
                 | GenerationEvent::Completed { .. },
             )
             | Err(_) => {}
@@ -169,7 +170,11 @@ fn cost(call: &str, reasoning: &str) -> usize {
     call.len() * 2 + reasoning.len()
 }
 
-impl Backend for Replay {
+impl Layer for Replay {
+    fn inner(&self) -> &dyn Backend {
+        &*self.inner
+    }
+
     fn generate(
         &self,
         mut request: GenerateRequest,
@@ -193,30 +198,6 @@ impl Backend for Replay {
             self.restore(prompt);
         }
         self.inner.tokenize(request)
-    }
-
-    fn detokenize(
-        &self,
-        model: String,
-        tokens: Vec<u32>,
-    ) -> BoxFuture<'_, Result<String, InferenceError>> {
-        self.inner.detokenize(model, tokens)
-    }
-
-    fn traits(&self, model: String) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
-        self.inner.traits(model)
-    }
-
-    fn load(&self, model: String) -> BoxFuture<'_, Result<String, InferenceError>> {
-        self.inner.load(model)
-    }
-
-    fn unload(&self, model: String) -> BoxFuture<'_, Result<bool, InferenceError>> {
-        self.inner.unload(model)
-    }
-
-    fn loaded(&self) -> Vec<LoadedModel> {
-        self.inner.loaded()
     }
 }
 

@@ -78,7 +78,9 @@ impl Encoder {
                     usage: Usage::of_prompt(prompt_tokens, cached_tokens),
                 },
             }),
-            GenerationEvent::Prefill { .. } | GenerationEvent::PromptLogprobs { .. } => {}
+            GenerationEvent::Prefill { .. }
+            | GenerationEvent::PromptLogprobs { .. }
+            | GenerationEvent::ToolRun { .. } => {}
             GenerationEvent::Text { text, .. } => self.text(text, &mut events),
             GenerationEvent::Reasoning { text, .. } => self.thinking(text, &mut events),
             GenerationEvent::ToolCall { part, .. } => self.tool_call(part, &mut events),

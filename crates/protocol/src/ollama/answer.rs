@@ -285,7 +285,9 @@ impl<S: Shape> StreamEncoder for Encoder<S> {
                 self.head.model = model;
                 return Vec::new();
             }
-            GenerationEvent::Prefill { .. } | GenerationEvent::PromptLogprobs { .. } => {
+            GenerationEvent::Prefill { .. }
+            | GenerationEvent::PromptLogprobs { .. }
+            | GenerationEvent::ToolRun { .. } => {
                 return Vec::new();
             }
             GenerationEvent::Text { text, tokens, .. } => Delta {

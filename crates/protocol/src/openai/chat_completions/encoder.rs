@@ -216,7 +216,9 @@ impl StreamEncoder for Encoder {
     fn encode(&mut self, _prompt: usize, event: GenerationEvent) -> Vec<Frame> {
         match event {
             GenerationEvent::Started { model, .. } => self.start(model),
-            GenerationEvent::Prefill { .. } | GenerationEvent::PromptLogprobs { .. } => Vec::new(),
+            GenerationEvent::Prefill { .. }
+            | GenerationEvent::PromptLogprobs { .. }
+            | GenerationEvent::ToolRun { .. } => Vec::new(),
             GenerationEvent::Text {
                 choice,
                 text,

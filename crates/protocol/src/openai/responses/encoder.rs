@@ -223,7 +223,9 @@ impl StreamEncoder for Encoder {
                 self.response.model = model;
                 self.announce();
             }
-            GenerationEvent::Prefill { .. } | GenerationEvent::PromptLogprobs { .. } => {}
+            GenerationEvent::Prefill { .. }
+            | GenerationEvent::PromptLogprobs { .. }
+            | GenerationEvent::ToolRun { .. } => {}
             GenerationEvent::Text { text, tokens, .. } => self.text(text, &tokens),
             // Log probabilities are about the text: tokens of thinking are left out.
             GenerationEvent::Reasoning { text, .. } => self.reasoning(text),
