@@ -1,6 +1,7 @@
 //! Names of the environment variables macMLX reads, and the only place that reads them.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
@@ -35,6 +36,8 @@ pub struct Environment {
     pub log_filter: Option<String>,
     pub hf_endpoint: Option<String>,
     pub hf_token: Option<String>,
+    /// Every variable that is text, for programs that are started and for `${VAR}` in mcp.json.
+    pub variables: BTreeMap<String, String>,
 }
 
 impl std::fmt::Debug for Environment {
@@ -46,14 +49,20 @@ impl std::fmt::Debug for Environment {
             .field("log_filter", &self.log_filter)
             .field("hf_endpoint", &self.hf_endpoint)
             .field("hf_token", &self.hf_token.as_ref().map(|_| "set"))
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
 impl Environment {
     /// Reads the variables, and the token file Hugging Face's tools keep.
     pub fn from_process() -> Self {
-        Self::from_lookup(variable)
+        let variables = std::env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
+        Self {
+            variables: variables.collect(),
+            ..Self::from_lookup(variable)
+        }
     }
 
     fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Self {
@@ -72,6 +81,7 @@ impl Environment {
             hf_endpoint: lookup(HF_ENDPOINT),
             hf_token: lookup(HF_TOKEN).or_else(|| token_file.as_deref().and_then(read_token)),
             user_home,
+            variables: BTreeMap::new(),
         }
     }
 }

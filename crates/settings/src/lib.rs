@@ -6,9 +6,11 @@ mod control_token;
 pub mod env;
 mod file;
 mod home;
+mod mcp_servers;
 mod schema;
 mod secret;
 pub mod state_file;
+mod tool_policies;
 mod watched;
 
 pub use aliases::Aliases;
@@ -17,4 +19,8 @@ pub use control_token::control_token;
 pub use env::Environment;
 pub use file::{Error, Loaded, load, patch};
 pub use home::{Home, NoHome};
+pub use mcp_servers::{
+    McpCommand, McpServer, McpServerEdit, McpServerKind, McpServers, McpServersError,
+};
 pub use schema::{Settings, UnknownModels};
+pub use tool_policies::{ToolPolicies, ToolPolicy};

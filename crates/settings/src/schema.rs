@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ToolPolicy;
+
 /// Settings as `settings.json` holds them, in the key spelling of existing macMLX installations.
 ///
 /// Keys that are not here stay in the file untouched.
@@ -47,6 +49,8 @@ pub struct Settings {
     #[serde(rename = "maxResidentMemoryGB")]
     pub max_resident_memory_gb: Option<f64>,
     pub log_retention_days: u32,
+    /// What MCP tools (`server__tool`) may do; those that are not here are asked about.
+    pub tool_policies: BTreeMap<String, ToolPolicy>,
 }
 
 /// What becomes of requests for unknown models.
@@ -80,6 +84,7 @@ impl Default for Settings {
             kv_quantization_start: 0,
             max_resident_memory_gb: None,
             log_retention_days: 7,
+            tool_policies: BTreeMap::new(),
         }
     }
 }
