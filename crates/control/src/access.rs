@@ -1,37 +1,37 @@
 //! Who may control the server: whoever knows the token, and no web page of another site.
 
+use std::sync::Arc;
+
 use axum::{
     extract::{Request, State},
     http::{HeaderMap, StatusCode, header},
     middleware::Next,
-    response::Response,
+    response::{IntoResponse, Response},
 };
 use subtle::ConstantTimeEq;
 
-use crate::{Control, reply::refuse};
+use crate::Problem;
 
 /// The token may also come here, for clients that keep `Authorization` to themselves.
 const TOKEN_HEADER: &str = "x-control-token";
 
-pub(crate) async fn check(
-    State(control): State<Control>,
-    request: Request,
-    next: Next,
-) -> Response {
+pub(crate) async fn check(State(token): State<Arc<str>>, request: Request, next: Next) -> Response {
     let headers = request.headers();
     if !is_own_origin(headers) {
-        return refuse(
+        return Problem::new(
             StatusCode::FORBIDDEN,
             "origin_not_allowed",
             "control routes answer to no other web site",
-        );
+        )
+        .into_response();
     }
-    if !presented(headers).any(|token| is_equal(token, &control.token)) {
-        return refuse(
+    if !presented(headers).any(|presented| is_equal(presented, &token)) {
+        return Problem::new(
             StatusCode::UNAUTHORIZED,
             "invalid_control_token",
             "control routes need the token in the file control-token of the data folder, as `Authorization: Bearer`",
-        );
+        )
+        .into_response();
     }
     next.run(request).await
 }

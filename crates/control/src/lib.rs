@@ -1,68 +1,86 @@
 //! The `/x` routes: what the owner of a server sees and does, and nobody else.
 //!
 //! Every route needs the control token, whoever asks and wherever from. The host check that guards
-//! all routes stands in front of these, too; what is checked here is the token and the origin.
+//! all routes stands in front of these, too; what is checked here is the token and the origin, and
+//! that bodies are JSON, which pages of other sites cannot send unasked.
 
 mod access;
 mod activity;
-mod models;
+mod body;
+pub mod door;
+pub mod events;
+pub mod models;
 mod reply;
-mod status;
+pub mod status;
 
-use std::{path::PathBuf, sync::Arc, time::Instant};
+use std::sync::Arc;
 
-use axum::{
-    Json, Router,
-    extract::State,
-    http::StatusCode,
-    middleware,
-    routing::{get, post},
-};
-use macmlx_inference::{Backend, Catalog};
-use serde_json::{Value, json};
+use axum::{Json, Router, middleware, routing::get};
+use utoipa::openapi::{Info, OpenApi, OpenApiBuilder};
+use utoipa_axum::router::OpenApiRouter;
 
 pub use activity::{Activity, Counted};
+pub use reply::Problem;
 
-/// What control acts on.
-#[derive(Clone)]
-pub struct Control {
-    pub backend: Arc<dyn Backend>,
-    pub catalog: Arc<dyn Catalog>,
-    pub activity: Arc<Activity>,
-    /// The secret that opens the routes.
-    pub token: String,
-    /// Folder of the models, for people.
-    pub models: PathBuf,
-    /// When the server started.
-    pub started: Instant,
-    /// Begins an orderly end.
-    pub shut_down: Arc<dyn Fn() + Send + Sync>,
+/// Declares what control is made of: each area is a module with `routes()`, and the state they need.
+macro_rules! areas {
+    ($($area:ident: $state:ty),* $(,)?) => {
+        /// What control acts on, area by area.
+        #[derive(Clone)]
+        pub struct Control {
+            /// The secret that opens the routes.
+            pub token: Arc<str>,
+            $(pub $area: $state,)*
+        }
+
+        impl Control {
+            fn routes(self) -> OpenApiRouter {
+                OpenApiRouter::with_openapi(about())
+                    $(.merge($area::routes().with_state(self.$area)))*
+            }
+        }
+
+        /// What all control routes take and give.
+        pub fn document() -> OpenApi {
+            let mut document = about();
+            $(document.merge($area::routes().into_openapi());)*
+            document
+        }
+    };
+}
+
+areas! {
+    status: Arc<status::Sources>,
+    door: Arc<dyn door::Door>,
+    events: Arc<events::Events>,
+    models: Arc<models::Models>,
 }
 
 impl std::fmt::Debug for Control {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("Control")
-            .field("models", &self.models)
-            .finish_non_exhaustive()
+        formatter.debug_struct("Control").finish_non_exhaustive()
     }
 }
 
 /// The routes, without a fallback, to be merged into the server's router.
 pub fn router(control: Control) -> Router {
-    Router::new()
-        .route("/x/status", get(status::status))
-        .route("/x/models/load", post(models::load))
-        .route("/x/models/unload", post(models::unload))
-        .route("/x/shutdown", post(shut_down))
-        .route_layer(middleware::from_fn_with_state(
-            control.clone(),
-            access::check,
-        ))
-        .with_state(control)
+    let token = control.token.clone();
+    guarded(token, control.routes())
 }
 
-async fn shut_down(State(control): State<Control>) -> (StatusCode, Json<Value>) {
-    (control.shut_down)();
-    (StatusCode::ACCEPTED, Json(json!({"status": "stopping"})))
+/// Some areas' routes behind the token, with their document.
+pub fn guarded(token: Arc<str>, routes: OpenApiRouter) -> Router {
+    let (guarded, document) = routes.split_for_parts();
+    guarded
+        .route(
+            "/x/openapi.json",
+            get(move || std::future::ready(Json(document.clone()))),
+        )
+        .route_layer(middleware::from_fn_with_state(token, access::check))
+}
+
+fn about() -> OpenApi {
+    OpenApiBuilder::new()
+        .info(Info::new("macMLX control", env!("CARGO_PKG_VERSION")))
+        .build()
 }

@@ -1,59 +1,100 @@
-//! Loading and unloading models ahead of and after requests.
+//! The models of this machine: loading and unloading ahead of and after requests.
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
-use axum::{
-    Json,
-    body::Bytes,
-    extract::State,
-    http::StatusCode,
-    response::{IntoResponse, Response},
-};
-use serde::Deserialize;
-use serde_json::json;
+use axum::{Json, extract::State};
+use macmlx_inference::{Backend, Catalog};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::{
-    Control,
-    reply::{failure, refuse},
-};
+use crate::{Problem, body::Body, reply::ErrorBody};
 
-/// Which model; `model_path` is how older clients name it.
-#[derive(Debug, Default, Deserialize)]
-struct Wanted {
+/// What the model routes act on.
+#[derive(Clone)]
+pub struct Models {
+    pub backend: Arc<dyn Backend>,
+    pub catalog: Arc<dyn Catalog>,
+}
+
+impl std::fmt::Debug for Models {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Models").finish_non_exhaustive()
+    }
+}
+
+/// `/x/models`.
+pub fn routes() -> OpenApiRouter<Arc<Models>> {
+    OpenApiRouter::new()
+        .routes(routes!(load_model))
+        .routes(routes!(unload_model))
+}
+
+/// Which model to load.
+#[derive(Debug, Deserialize, ToSchema)]
+struct Load {
+    /// `model_path` is how older clients name it.
+    #[serde(alias = "model_path")]
+    model: String,
+}
+
+/// Which model to unload; none means all.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+struct Unload {
     #[serde(alias = "model_path")]
     model: Option<String>,
 }
 
-pub(crate) async fn load(State(control): State<Control>, body: Bytes) -> Response {
-    let Some(model) = wanted(&body).and_then(|wanted| wanted.model) else {
-        return refuse(
-            StatusCode::BAD_REQUEST,
-            "invalid_request",
-            "the body must be a JSON object with `model`",
-        );
-    };
-    let begun = Instant::now();
-    match control.backend.load(model).await {
-        Ok(id) => Json(json!({
-            "status": "loaded", "model": id, "load_time_ms": begun.elapsed().as_millis() as u64
-        }))
-        .into_response(),
-        Err(error) => failure(&error),
-    }
+#[derive(Debug, Serialize, ToSchema)]
+struct Loaded {
+    /// `loaded`.
+    status: &'static str,
+    model: String,
+    load_time_ms: u64,
 }
 
-/// Unloads one model or, without a name, all of them.
-pub(crate) async fn unload(State(control): State<Control>, body: Bytes) -> Response {
-    let Some(wanted) = wanted(&body) else {
-        return refuse(
-            StatusCode::BAD_REQUEST,
-            "invalid_request",
-            "the body must be empty or a JSON object with `model`",
-        );
-    };
-    let names = match wanted.model {
+#[derive(Debug, Serialize, ToSchema)]
+struct Unloaded {
+    /// `unloaded`.
+    status: &'static str,
+    models: Vec<String>,
+}
+
+/// Load a model.
+#[utoipa::path(
+    post,
+    path = "/x/models/load",
+    request_body = Load,
+    responses((status = 200, body = Loaded), (status = 404, body = ErrorBody))
+)]
+async fn load_model(
+    State(models): State<Arc<Models>>,
+    Body(wanted): Body<Load>,
+) -> Result<Json<Loaded>, Problem> {
+    let begun = Instant::now();
+    let model = models.backend.load(wanted.model).await?;
+    Ok(Json(Loaded {
+        status: "loaded",
+        model,
+        load_time_ms: begun.elapsed().as_millis() as u64,
+    }))
+}
+
+/// Unload a model, or all.
+#[utoipa::path(
+    post,
+    path = "/x/models/unload",
+    request_body = Option<Unload>,
+    responses((status = 200, body = Unloaded), (status = 404, body = ErrorBody))
+)]
+async fn unload_model(
+    State(models): State<Arc<Models>>,
+    wanted: Option<Body<Unload>>,
+) -> Result<Json<Unloaded>, Problem> {
+    let wanted = wanted.and_then(|Body(wanted)| wanted.model);
+    let names = match wanted {
         Some(name) => vec![name],
-        None => control
+        None => models
             .backend
             .loaded()
             .into_iter()
@@ -62,18 +103,12 @@ pub(crate) async fn unload(State(control): State<Control>, body: Bytes) -> Respo
     };
     let mut unloaded = Vec::new();
     for name in names {
-        match control.backend.unload(name.clone()).await {
-            Ok(true) => unloaded.push(name),
-            Ok(false) => {}
-            Err(error) => return failure(&error),
+        if models.backend.unload(name.clone()).await? {
+            unloaded.push(name);
         }
     }
-    Json(json!({"status": "unloaded", "models": unloaded})).into_response()
-}
-
-fn wanted(body: &[u8]) -> Option<Wanted> {
-    if body.trim_ascii().is_empty() {
-        return Some(Wanted::default());
-    }
-    serde_json::from_slice(body).ok()
+    Ok(Json(Unloaded {
+        status: "unloaded",
+        models: unloaded,
+    }))
 }

@@ -1,19 +1,66 @@
 //! What the server holds and has done.
 
-use axum::{Json, extract::State};
-use macmlx_inference::LoadedModel;
+use std::{path::PathBuf, sync::Arc, time::Instant};
+
+use axum::{Json, extract::State, http::StatusCode};
+use macmlx_inference::{Backend, Catalog, LoadedModel};
 use serde::Serialize;
 use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System};
+use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::Control;
+use crate::Activity;
+
+/// What the status is made of.
+#[derive(Clone)]
+pub struct Sources {
+    pub backend: Arc<dyn Backend>,
+    pub catalog: Arc<dyn Catalog>,
+    pub activity: Arc<Activity>,
+    /// Folder of the models, for people.
+    pub models: PathBuf,
+    /// When the server started.
+    pub started: Instant,
+    /// Begins an orderly end.
+    pub shut_down: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl std::fmt::Debug for Sources {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Sources")
+            .field("models", &self.models)
+            .finish_non_exhaustive()
+    }
+}
+
+/// `/x/status` and `/x/shutdown`.
+pub fn routes() -> OpenApiRouter<Arc<Sources>> {
+    OpenApiRouter::new()
+        .routes(routes!(status))
+        .routes(routes!(shut_down))
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct Stopping {
+    /// `stopping`.
+    status: &'static str,
+}
+
+/// End the whole process in order.
+#[utoipa::path(post, path = "/x/shutdown", responses((status = 202, body = Stopping)))]
+async fn shut_down(State(sources): State<Arc<Sources>>) -> (StatusCode, Json<Stopping>) {
+    (sources.shut_down)();
+    (StatusCode::ACCEPTED, Json(Stopping { status: "stopping" }))
+}
 
 #[expect(
     clippy::struct_field_names,
     reason = "the fields are the wire's, and `status` is one"
 )]
 /// The first seven fields are those of earlier versions.
-#[derive(Debug, Serialize)]
-pub(crate) struct Status {
+#[derive(Debug, Serialize, ToSchema)]
+struct Status {
     /// `loaded` or `idle`.
     status: &'static str,
     loaded_model: Option<String>,
@@ -25,15 +72,15 @@ pub(crate) struct Status {
     tokens_generated_total: u64,
     requests_running: u64,
     prompt_tokens_total: u64,
-    models: Vec<Model>,
+    models: Vec<LoadedModelStatus>,
     local_models: usize,
     models_directory: String,
     pid: u32,
     version: &'static str,
 }
 
-#[derive(Debug, Serialize)]
-struct Model {
+#[derive(Debug, Serialize, ToSchema)]
+struct LoadedModelStatus {
     id: String,
     memory_bytes: u64,
     active_requests: u32,
@@ -41,7 +88,7 @@ struct Model {
     weights: String,
 }
 
-impl From<LoadedModel> for Model {
+impl From<LoadedModel> for LoadedModelStatus {
     fn from(model: LoadedModel) -> Self {
         Self {
             id: model.id,
@@ -53,15 +100,17 @@ impl From<LoadedModel> for Model {
     }
 }
 
-pub(crate) async fn status(State(control): State<Control>) -> Json<Status> {
-    let models: Vec<Model> = control
+/// Tell what the server holds and has done.
+#[utoipa::path(get, path = "/x/status", responses((status = 200, body = Status)))]
+async fn status(State(sources): State<Arc<Sources>>) -> Json<Status> {
+    let models: Vec<LoadedModelStatus> = sources
         .backend
         .loaded()
         .into_iter()
-        .map(Model::from)
+        .map(LoadedModelStatus::from)
         .collect();
     let (used_bytes, total_bytes) = memory();
-    let catalog = control.catalog.clone();
+    let catalog = sources.catalog.clone();
     let local_models = tokio::task::spawn_blocking(move || catalog.list().len())
         .await
         .unwrap_or_default();
@@ -70,14 +119,14 @@ pub(crate) async fn status(State(control): State<Control>) -> Json<Status> {
         loaded_model: models.first().map(|model| model.id.clone()),
         memory_used_gb: gigabytes(used_bytes),
         memory_total_gb: gigabytes(total_bytes),
-        uptime_seconds: control.started.elapsed().as_secs_f64(),
-        requests_total: control.activity.requests(),
-        tokens_generated_total: control.activity.completion_tokens(),
-        requests_running: control.activity.running(),
-        prompt_tokens_total: control.activity.prompt_tokens(),
+        uptime_seconds: sources.started.elapsed().as_secs_f64(),
+        requests_total: sources.activity.requests(),
+        tokens_generated_total: sources.activity.completion_tokens(),
+        requests_running: sources.activity.running(),
+        prompt_tokens_total: sources.activity.prompt_tokens(),
         models,
         local_models,
-        models_directory: control.models.display().to_string(),
+        models_directory: sources.models.display().to_string(),
         pid: std::process::id(),
         version: env!("CARGO_PKG_VERSION"),
     })

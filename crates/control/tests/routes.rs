@@ -15,24 +15,72 @@ use axum::{
     body::{Body, to_bytes},
     http::{Request, StatusCode},
 };
-use macmlx_control::{Activity, Control, router};
+use futures::{
+    FutureExt,
+    future::{BoxFuture, ready},
+};
+use macmlx_control::{
+    Activity, Control,
+    door::{DoorState, Openness},
+    models::Models,
+    router,
+    status::Sources,
+};
 use macmlx_inference::{ScriptedBackend, ScriptedCatalog};
 use serde_json::Value;
 use tower::ServiceExt;
 
 const TOKEN: &str = "0123456789abcdef";
 
+/// A door that does what it is told.
+struct Door(AtomicBool);
+
+impl macmlx_control::door::Door for Door {
+    fn state(&self) -> DoorState {
+        let is_open = self.0.load(Ordering::SeqCst);
+        DoorState {
+            state: if is_open {
+                Openness::Open
+            } else {
+                Openness::Closed
+            },
+            url: is_open.then(|| "http://127.0.0.1:8000".into()),
+            address: is_open.then(|| "127.0.0.1:8000".into()),
+            wanted_port: 8000,
+            needs_api_key: false,
+            error: None,
+        }
+    }
+
+    fn open(&self) -> BoxFuture<'_, Result<DoorState, String>> {
+        self.0.store(true, Ordering::SeqCst);
+        ready(Ok(self.state())).boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'_, DoorState> {
+        self.0.store(false, Ordering::SeqCst);
+        ready(self.state()).boxed()
+    }
+}
+
 fn routes() -> (Router, Arc<AtomicBool>) {
     let stopped = Arc::new(AtomicBool::new(false));
     let flag = stopped.clone();
+    let backend = Arc::new(ScriptedBackend::default());
+    let catalog = Arc::new(ScriptedCatalog::default());
     let router = router(Control {
-        backend: Arc::new(ScriptedBackend::default()),
-        catalog: Arc::new(ScriptedCatalog::default()),
-        activity: Arc::new(Activity::default()),
         token: TOKEN.into(),
-        models: "/models".into(),
-        started: Instant::now(),
-        shut_down: Arc::new(move || flag.store(true, Ordering::SeqCst)),
+        status: Arc::new(Sources {
+            backend: backend.clone(),
+            catalog: catalog.clone(),
+            activity: Arc::new(Activity::default()),
+            models: "/models".into(),
+            started: Instant::now(),
+            shut_down: Arc::new(move || flag.store(true, Ordering::SeqCst)),
+        }),
+        door: Arc::new(Door(AtomicBool::new(false))),
+        events: Arc::default(),
+        models: Arc::new(Models { backend, catalog }),
     });
     (router, stopped)
 }
@@ -41,6 +89,9 @@ fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Re
     let mut request = Request::builder().method(method).uri(path);
     for (name, value) in headers {
         request = request.header(*name, *value);
+    }
+    if !body.is_empty() {
+        request = request.header("content-type", "application/json");
     }
     request.body(Body::from(body.to_owned())).unwrap()
 }
