@@ -1,0 +1,108 @@
+/** Every read of the control routes: its key, and how it is fetched. Events invalidate by these keys. */
+import { queryOptions } from '@tanstack/svelte-query';
+import { call, client } from './client';
+
+export type HubSort = 'downloads' | 'likes' | 'modified' | 'trending';
+
+/** The filter of a hub search; `author: '*'` is everyone. */
+export interface HubSearch {
+  search?: string;
+  author?: string;
+  sort?: HubSort;
+  limit?: number;
+  cursor?: string;
+}
+
+export const queries = {
+  status: () =>
+    queryOptions({
+      queryKey: ['status'],
+      queryFn: ({ signal }) => call(client.GET('/x/status', { signal })),
+    }),
+  door: () =>
+    queryOptions({
+      queryKey: ['door'],
+      queryFn: ({ signal }) => call(client.GET('/x/door', { signal })),
+    }),
+  models: () =>
+    queryOptions({
+      queryKey: ['models'],
+      queryFn: ({ signal }) => call(client.GET('/x/models', { signal })),
+    }),
+  model: (id: string) =>
+    queryOptions({
+      queryKey: ['models', id],
+      queryFn: ({ signal }) =>
+        call(client.GET('/x/models/{id}', { params: { path: { id } }, signal })),
+    }),
+  modelParameters: (id: string) =>
+    queryOptions({
+      queryKey: ['models', id, 'parameters'],
+      queryFn: ({ signal }) =>
+        call(client.GET('/x/models/{id}/parameters', { params: { path: { id } }, signal })),
+    }),
+  modelFit: (id: string, contextTokens?: number) =>
+    queryOptions({
+      queryKey: ['models', id, 'fit', contextTokens],
+      queryFn: ({ signal }) =>
+        call(
+          client.GET('/x/models/{id}/fit', {
+            params: { path: { id }, query: { context_tokens: contextTokens } },
+            signal,
+          }),
+        ),
+    }),
+  hubModels: (query: HubSearch) =>
+    queryOptions({
+      queryKey: ['hub', query],
+      queryFn: ({ signal }) => call(client.GET('/x/hub/models', { params: { query }, signal })),
+    }),
+  hubModel: (id: string, revision?: string) =>
+    queryOptions({
+      queryKey: ['hub', id, revision],
+      queryFn: ({ signal }) =>
+        call(
+          client.GET('/x/hub/models/{id}', {
+            params: { path: { id }, query: { revision } },
+            signal,
+          }),
+        ),
+    }),
+  downloads: () =>
+    queryOptions({
+      queryKey: ['downloads'],
+      queryFn: ({ signal }) => call(client.GET('/x/downloads', { signal })),
+    }),
+  conversations: (search?: string) =>
+    queryOptions({
+      queryKey: ['conversations', { search: search ?? '' }],
+      queryFn: ({ signal }) =>
+        call(
+          client.GET('/x/conversations', {
+            params: { query: search ? { search } : {} },
+            signal,
+          }),
+        ),
+    }),
+  conversation: (id: string) =>
+    queryOptions({
+      queryKey: ['conversation', id],
+      queryFn: ({ signal }) =>
+        call(client.GET('/x/conversations/{id}', { params: { path: { id } }, signal })),
+    }),
+  settings: () =>
+    queryOptions({
+      queryKey: ['settings'],
+      queryFn: ({ signal }) => call(client.GET('/x/settings', { signal })),
+    }),
+  keys: () =>
+    queryOptions({
+      queryKey: ['keys'],
+      queryFn: ({ signal }) => call(client.GET('/x/keys', { signal })),
+    }),
+  mcp: () =>
+    queryOptions({
+      queryKey: ['mcp'],
+      queryFn: ({ signal }) => call(client.GET('/x/mcp', { signal })),
+    }),
+};
