@@ -1,0 +1,3 @@
+//! macMLX in the menu bar.
+
+fn main() {}
