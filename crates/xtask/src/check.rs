@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::{layers, setup, shell, sizes, tool, workspace};
+use crate::{layers, setup, shell, sizes, tool, ui, workspace};
 
 type Check = fn() -> Result<()>;
 
@@ -19,6 +19,9 @@ pub(crate) fn run() -> Result<()> {
         ("dependencies", dependencies),
         ("advisories", advisories),
         ("clippy", clippy),
+        ("types of the UI", ui::check_generated),
+        ("UI", ui::check),
+        ("clippy for the desktop", clippy_for_the_desktop),
         ("clippy for macOS", clippy_for_macos),
     ];
     let mut failed = Vec::new();
@@ -48,10 +51,24 @@ fn clippy() -> Result<()> {
     // The generator of bindings is behind a feature.
     shell::run(&mut cargo(&[
         "clippy",
-        "--workspace",
         "--all-targets",
         "--features",
         "xtask/bindings,macmlx-cli/playback",
+        "--",
+        "-D",
+        "warnings",
+    ]))
+}
+
+fn clippy_for_the_desktop() -> Result<()> {
+    setup::ensure_to_build_desktop()?;
+    // The shell carries the UI's files.
+    ui::build()?;
+    shell::run(&mut cargo(&[
+        "clippy",
+        "--package",
+        workspace::DESKTOP,
+        "--all-targets",
         "--",
         "-D",
         "warnings",
@@ -94,6 +111,7 @@ fn clippy_for_macos() -> Result<()> {
         return Ok(());
     }
     setup::ensure_to_check_macos()?;
+    ui::build()?;
     shell::run(
         Command::new("bash")
             .current_dir(workspace::root())

@@ -37,6 +37,7 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("cli", &["host", "store", "settings"]),
+    ("src-tauri", &["host", "settings"]),
     (TEST_SUPPORT, &["inference"]),
     ("xtask", &[]),
 ];

@@ -18,8 +18,10 @@ mod setup;
 mod shell;
 mod sizes;
 mod starter;
+mod tauri_driver;
 mod test;
 mod tool;
+mod ui;
 mod venv;
 mod workspace;
 
@@ -38,9 +40,10 @@ struct Arguments {
 enum Command {
     /// Install what is missing and put MLX where Cargo finds it.
     Setup,
-    /// Set up, build, fetch a model if there is none, and serve it.
+    /// Set up, build, fetch a model if there is none, and open the app; without a display, serve.
     Run {
-        /// `--headless`, `--model owner/repo` (pulled if need be), and options of `macmlx serve`.
+        /// `--headless` serves in any case, `--model owner/repo` (pulled if need be), and options of
+        /// `macmlx serve`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
@@ -55,6 +58,8 @@ enum Command {
     Agents(agents::Options),
     /// Measure our server against mlx-lm's on this machine.
     Bench(bench::Options),
+    /// Make the files anew that are made from others: the UI's types of the control routes.
+    Generate,
     /// Check that crates depend on each other only as the design allows.
     Layers,
     /// Check that source files stay short.
@@ -69,6 +74,7 @@ fn main() -> ExitCode {
         Command::Check => check::run(),
         Command::Agents(options) => agents::run(&options),
         Command::Bench(options) => bench::run(&options),
+        Command::Generate => setup::run().and_then(|()| ui::generate()),
         Command::Layers => layers::run(),
         Command::Sizes => sizes::run(),
     };

@@ -3,6 +3,7 @@
 use std::{
     ffi::OsString,
     fs,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -38,6 +39,23 @@ pub(crate) fn node() -> Result<PathBuf> {
 /// and again when the lock file changes.
 pub(crate) fn ensure(manifest: &Path) -> Result<PathBuf> {
     install(manifest, Some(&node()?))
+}
+
+/// Puts the packages of a manifest beside it, where programs look for them, and returns that folder.
+/// A `node_modules` that someone installed there is left as it is.
+pub(crate) fn link(manifest: &Path) -> Result<PathBuf> {
+    let link = manifest.join("node_modules");
+    if link.is_dir() && !link.is_symlink() {
+        return Ok(link);
+    }
+    let packages = ensure(manifest)?.join("node_modules");
+    if !fs::read_link(&link).is_ok_and(|target| target == packages) {
+        if link.is_symlink() {
+            fs::remove_file(&link).with_context(|| format!("cannot remove {}", link.display()))?;
+        }
+        symlink(&packages, &link).with_context(|| format!("cannot create {}", link.display()))?;
+    }
+    Ok(link)
 }
 
 /// A `PATH` on which the programs of `folder` come first.

@@ -1,4 +1,4 @@
-//! `cargo xtask run`: from a clean clone to a server that answers, in one command.
+//! `cargo xtask run`: from a clean clone to an app that answers, in one command.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -9,32 +9,67 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::{setup, shell, starter, workspace};
+use crate::{setup, shell, starter, ui, workspace};
 
 /// What the command line asks for.
 #[derive(Debug, Default, PartialEq)]
 struct Request {
+    /// No window, even where there is a display.
+    is_headless: bool,
     /// A model to pull and serve instead of the starter model.
     model: Option<OsString>,
     /// Everything else, for `macmlx serve`.
     serve: Vec<OsString>,
 }
 
-/// Sets up, builds, makes sure that there is a model, and becomes `macmlx serve`.
+/// Sets up, builds, makes sure that there is a model, and becomes the app or `macmlx serve`.
 pub(crate) fn run(arguments: Vec<OsString>) -> Result<()> {
     let request = parse(arguments)?;
-    setup::run()?;
-    let program = build(&[])?;
-
-    let mut serve = Command::new(&program);
-    serve.arg("serve");
-    if let Some(model) = choose_model(&program, request.model)? {
-        serve.arg("--model").arg(model);
+    let opens_window = !request.is_headless && has_display();
+    if opens_window && !request.serve.is_empty() {
+        bail!(
+            "options of `macmlx serve` are for --headless; in the app they are settings: {}",
+            request.serve.join(OsStr::new(" ")).display()
+        );
     }
-    serve.args(request.serve);
+    setup::run()?;
+    ui::build()?;
+    let program = build(&["ui"])?;
+    let model = choose_model(&program, request.model)?;
+    let mut command = if opens_window {
+        setup::ensure_to_build_desktop()?;
+        Command::new(build_desktop()?)
+    } else {
+        let mut serve = Command::new(program);
+        serve.arg("serve");
+        if let Some(model) = model {
+            serve.arg("--model").arg(model);
+        }
+        serve.args(request.serve);
+        serve
+    };
     // Taking over this process lets Ctrl-C and exit codes reach their place directly.
-    let error = serve.exec();
-    Err(error).with_context(|| format!("cannot start {}", program.display()))
+    let error = command.exec();
+    Err(error).with_context(|| format!("cannot start {}", command.get_program().display()))
+}
+
+/// Whether a window would be seen.
+fn has_display() -> bool {
+    cfg!(target_os = "macos")
+        || ["DISPLAY", "WAYLAND_DISPLAY"]
+            .into_iter()
+            .any(|name| shell::variable(name).is_some())
+}
+
+/// The app as users run it.
+fn build_desktop() -> Result<PathBuf> {
+    shell::run(shell::cargo().current_dir(workspace::root()).args([
+        "build",
+        "--release",
+        "--package",
+        workspace::DESKTOP,
+    ]))?;
+    workspace::program("release", workspace::DESKTOP)
 }
 
 /// The program as users run it.
@@ -55,12 +90,12 @@ pub(crate) fn build(features: &[&str]) -> Result<PathBuf> {
     workspace::program("release", "macmlx")
 }
 
-/// `--headless` is what happens anyway while there is no window.
 fn parse(arguments: Vec<OsString>) -> Result<Request> {
     let mut request = Request::default();
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
         if argument == "--headless" {
+            request.is_headless = true;
             continue;
         }
         if argument == "--model" {
@@ -128,6 +163,7 @@ mod tests {
     #[test]
     fn our_options_may_stand_anywhere() -> Result<()> {
         let expected = Request {
+            is_headless: true,
             model: Some("org/x".into()),
             serve: vec!["--port".into(), "8123".into()],
         };
@@ -135,6 +171,10 @@ mod tests {
             parsed(&["--port", "8123", "--headless", "--model", "org/x"])?,
             expected
         );
+        let expected = Request {
+            is_headless: false,
+            ..expected
+        };
         assert_eq!(parsed(&["--model=org/x", "--port", "8123"])?, expected);
         assert_eq!(parsed(&[])?, Request::default());
         Ok(())

@@ -4,6 +4,11 @@ mod blas;
 mod mlx;
 mod tools;
 
+pub(crate) use tools::{
+    chromium, ensure_to_build_desktop, ensure_to_check_macos, ensure_to_make_environments,
+    ensure_to_test_desktop, ensure_to_test_in_a_browser,
+};
+
 use anyhow::{Result, bail};
 
 /// Makes the machine ready to build; quick when it already is.
@@ -16,14 +21,4 @@ pub(crate) fn run() -> Result<()> {
         bail!("macMLX builds on macOS and Linux");
     }
     mlx::ensure()
-}
-
-/// What Python environments need besides.
-pub(crate) fn ensure_to_make_environments() -> Result<()> {
-    tools::ensure_to_make_environments()
-}
-
-/// What type-checking for macOS on Linux needs besides.
-pub(crate) fn ensure_to_check_macos() -> Result<()> {
-    tools::ensure_to_check_macos()
 }

@@ -10,7 +10,7 @@ use crate::{shell, workspace};
 const WARN_LINES: usize = 400;
 const FAIL_LINES: usize = 800;
 
-const EXTENSIONS: &[&str] = &["rs", "py", "ts", "tsx", "css"];
+const EXTENSIONS: &[&str] = &["rs", "py", "ts", "svelte", "mjs", "css"];
 
 /// `path: reason` lines for files that may be longer.
 const WAIVERS: &str = include_str!("../sizes.txt");

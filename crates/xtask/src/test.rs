@@ -1,6 +1,9 @@
 //! `cargo xtask test`: every test there is, with the number that ran.
 
+mod browser;
 mod counts;
+mod desktop;
+mod mcp;
 mod sdk;
 mod templates;
 
@@ -14,10 +17,13 @@ use anyhow::{Result, bail};
 use clap::ValueEnum;
 use counts::Counts;
 
-use crate::{setup, shell, starter, tool, venv, workspace};
+use crate::{setup, shell, starter, tool, ui, venv, workspace};
 
 /// Where the end-to-end tests find the starter model's GGUF file.
 const STARTER_GGUF: &str = "MACMLX_STARTER_GGUF";
+
+/// Where tests find the program that they run.
+const PROGRAM: &str = "MACMLX_BIN";
 
 /// MLX's default stream and allocator are shared by a process, so these run one test at a time.
 const SERIAL: &[&str] = &["macmlx-models", "macmlx-engine"];
@@ -34,6 +40,14 @@ pub(crate) enum Suite {
     Sdk,
     /// Real chat templates against Python's transformers.
     Templates,
+    /// The hub that tests download from, asked by Hugging Face's own client.
+    Downloads,
+    /// Units of the web UI.
+    Ui,
+    /// The web UI in a browser, against the real program.
+    Browser,
+    /// The desktop app in a window.
+    Desktop,
 }
 
 /// Runs the suites, all when none is named, also after one has failed.
@@ -54,6 +68,10 @@ pub(crate) fn run(suites: &[Suite]) -> Result<()> {
             Suite::E2e => ("e2e", e2e(&starter)),
             Suite::Sdk => ("sdk", sdk::run()),
             Suite::Templates => ("templates", templates::run()),
+            Suite::Downloads => ("downloads", downloads()),
+            Suite::Ui => ("ui", watch(&mut ui::script("test")?)),
+            Suite::Browser => ("browser", browser::run(&starter)),
+            Suite::Desktop => ("desktop", desktop::run(&starter)),
         };
         match outcome {
             Ok(outcome) => {
@@ -99,16 +117,19 @@ impl AddAssign for Outcome {
 }
 
 fn rust(starter: &Path) -> Result<Outcome> {
+    let servers = mcp::servers()?;
     if let Ok(nextest) = tool::CARGO_NEXTEST.find_or_ensure() {
         return watch(
             Command::new(nextest)
                 .current_dir(workspace::root())
-                .args(["nextest", "run", "--workspace", "--no-fail-fast"])
+                .args(["nextest", "run", "--no-fail-fast"])
+                .envs(servers)
                 .env(STARTER_GGUF, starter),
         );
     }
     let mut parallel = shell::cargo();
     parallel.args(["test", "--workspace", "--all-targets", "--no-fail-fast"]);
+    parallel.args(["--exclude", workspace::DESKTOP]);
     let mut serial = shell::cargo();
     serial.args(["test", "--all-targets", "--no-fail-fast"]);
     for package in SERIAL {
@@ -121,6 +142,7 @@ fn rust(starter: &Path) -> Result<Outcome> {
         sum += watch(
             command
                 .current_dir(workspace::root())
+                .envs(servers.clone())
                 .env(STARTER_GGUF, starter),
         )?;
     }
@@ -128,19 +150,40 @@ fn rust(starter: &Path) -> Result<Outcome> {
 }
 
 fn docs() -> Result<Outcome> {
-    watch(shell::cargo().current_dir(workspace::root()).args([
-        "test",
-        "--workspace",
-        "--doc",
-        "--no-fail-fast",
-    ]))
+    watch(
+        shell::cargo()
+            .current_dir(workspace::root())
+            .args(["test", "--doc", "--no-fail-fast"]),
+    )
 }
 
 fn e2e(starter: &Path) -> Result<Outcome> {
     let folder = workspace::root().join("tests/e2e");
     let python = venv::ensure(&folder.join("requirements.txt"))?;
     let program = program(&[])?;
-    watch(pytest(&python, &folder, &program).env(STARTER_GGUF, starter))
+    watch(
+        pytest(&python, &folder)
+            .env(PROGRAM, program)
+            .env(STARTER_GGUF, starter),
+    )
+}
+
+fn downloads() -> Result<Outcome> {
+    let folder = workspace::root().join("tests/downloads");
+    let python = venv::ensure(&folder.join("requirements.txt"))?;
+    watch(pytest(&python, &folder).env("MACMLX_HUB_DOUBLE", hub_double()?))
+}
+
+/// Builds the hub that tests download from.
+fn hub_double() -> Result<PathBuf> {
+    shell::run(shell::cargo().current_dir(workspace::root()).args([
+        "build",
+        "--package",
+        "macmlx-test-support",
+        "--example",
+        "hub-double",
+    ]))?;
+    workspace::program("debug/examples", "hub-double")
 }
 
 /// Builds the program that end-to-end tests run.
@@ -154,15 +197,14 @@ pub(crate) fn program(features: &[&str]) -> Result<PathBuf> {
     workspace::program("debug", "macmlx")
 }
 
-/// Runs a folder of Python tests against a built program.
-fn pytest(python: &Path, tests: &Path, program: &Path) -> Command {
+/// Runs a folder of Python tests.
+fn pytest(python: &Path, tests: &Path) -> Command {
     let mut command = Command::new(python);
     command
         .current_dir(workspace::root())
         .args(["-m", "pytest", "-p", "no:cacheprovider"])
         .arg(tests)
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env("MACMLX_BIN", program);
+        .env("PYTHONDONTWRITEBYTECODE", "1");
     command
 }
 

@@ -11,6 +11,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::shell;
 
+/// The package of the desktop app, which is built only where it is asked for.
+pub(crate) const DESKTOP: &str = "macmlx-desktop";
+
 /// The root folder of this clone.
 pub(crate) fn root() -> &'static Path {
     static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {

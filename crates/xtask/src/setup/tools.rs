@@ -1,6 +1,9 @@
 //! The programs and system libraries a build needs, and how to get them.
 
-use std::{path::Path, process::Command};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use anyhow::{Result, bail};
 
@@ -82,6 +85,109 @@ const TO_CHECK_MACOS: &[Need] = &[Need {
     suse: "clang",
     is_present: || shell::find_program("clang").is_some(),
 }];
+
+/// What the desktop app links besides.
+const TO_BUILD_DESKTOP: &[Need] = &[
+    Need {
+        debian: "libwebkit2gtk-4.1-dev",
+        fedora: "webkit2gtk4.1-devel",
+        arch: "webkit2gtk-4.1",
+        suse: "webkit2gtk3-devel",
+        is_present: || has_library("webkit2gtk-4.1"),
+    },
+    Need {
+        debian: "libayatana-appindicator3-dev",
+        fedora: "libayatana-appindicator-gtk3-devel",
+        arch: "libayatana-appindicator",
+        suse: "libayatana-appindicator3-devel",
+        is_present: || has_library("ayatana-appindicator3-0.1"),
+    },
+    Need {
+        debian: "librsvg2-dev",
+        fedora: "librsvg2-devel",
+        arch: "librsvg",
+        suse: "librsvg-devel",
+        is_present: || has_library("librsvg-2.0"),
+    },
+];
+
+/// What driving the desktop app without a display needs besides.
+const TO_TEST_DESKTOP: &[Need] = &[
+    Need {
+        debian: "webkit2gtk-driver",
+        fedora: "webkit2gtk-driver",
+        arch: "webkit2gtk-4.1",
+        suse: "webkit2gtk-driver",
+        is_present: || shell::find_program("WebKitWebDriver").is_some(),
+    },
+    Need {
+        debian: "xvfb",
+        fedora: "xorg-x11-server-Xvfb",
+        arch: "xorg-server-xvfb",
+        suse: "xorg-x11-server-Xvfb",
+        is_present: || shell::find_program("Xvfb").is_some(),
+    },
+    Need {
+        debian: "dbus",
+        fedora: "dbus-daemon",
+        arch: "dbus",
+        suse: "dbus-1",
+        is_present: || shell::find_program("dbus-run-session").is_some(),
+    },
+];
+
+/// What driving the UI in a browser needs.
+const TO_TEST_IN_A_BROWSER: &[Need] = &[
+    Need {
+        debian: "chromium",
+        fedora: "chromium",
+        arch: "chromium",
+        suse: "chromium",
+        is_present: || chromium().is_some(),
+    },
+    // The UI has Chinese text, and pictures are taken of it.
+    Need {
+        debian: "fonts-noto-cjk",
+        fedora: "google-noto-sans-cjk-fonts",
+        arch: "noto-fonts-cjk",
+        suse: "noto-sans-cjk-fonts",
+        is_present: || {
+            shell::output(Command::new("fc-list").arg(":lang=zh"))
+                .is_ok_and(|fonts| !fonts.trim().is_empty())
+        },
+    },
+];
+
+/// Chromium or a browser made of it.
+pub(crate) fn chromium() -> Option<PathBuf> {
+    ["chromium", "chromium-browser", "google-chrome"]
+        .into_iter()
+        .find_map(shell::find_program)
+        .or_else(|| {
+            let bundle = Path::new("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome");
+            bundle.is_file().then(|| bundle.to_owned())
+        })
+}
+
+fn has_library(name: &str) -> bool {
+    shell::succeeds(Command::new("pkg-config").args(["--exists", name]))
+}
+
+pub(crate) fn ensure_to_build_desktop() -> Result<()> {
+    if cfg!(target_os = "linux") {
+        ensure(TO_BUILD_DESKTOP)
+    } else {
+        Ok(())
+    }
+}
+
+pub(crate) fn ensure_to_test_desktop() -> Result<()> {
+    ensure(TO_TEST_DESKTOP)
+}
+
+pub(crate) fn ensure_to_test_in_a_browser() -> Result<()> {
+    ensure(TO_TEST_IN_A_BROWSER)
+}
 
 pub(crate) fn ensure_to_link() -> Result<()> {
     ensure(TO_LINK)

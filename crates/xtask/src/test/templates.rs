@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use super::{Outcome, pytest, watch};
+use super::{Outcome, PROGRAM, pytest, watch};
 use crate::{npm, pypi::Wheel, shell, venv, workspace};
 
 /// Wheels with chat templates; those of Node are in `tests/templates/package-lock.json`. None of
@@ -43,7 +43,8 @@ pub(super) fn run() -> Result<Outcome> {
     ]))?;
     let program = workspace::program("debug/examples", "render_prompts")?;
     watch(
-        pytest(&python, &folder, &program)
+        pytest(&python, &folder)
+            .env(PROGRAM, program)
             .env("MACMLX_TEMPLATE_WHEELS", std::env::join_paths(wheels)?)
             .env("MACMLX_TEMPLATE_NODE", node),
     )
