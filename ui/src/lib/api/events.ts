@@ -71,6 +71,8 @@ export function apply(cache: QueryClient, event: Event): void {
       break;
     case 'settings_changed':
       refetch('settings');
+      // The default model is one.
+      refetch('models');
       break;
     case 'mcp_server':
       putMcpServer(cache, event.server);

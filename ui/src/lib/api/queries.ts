@@ -1,5 +1,5 @@
 /** Every read of the control routes: its key, and how it is fetched. Events invalidate by these keys. */
-import { queryOptions } from '@tanstack/svelte-query';
+import { infiniteQueryOptions, queryOptions } from '@tanstack/svelte-query';
 import { call, client } from './client';
 
 export type HubSort = 'downloads' | 'likes' | 'modified' | 'trending';
@@ -10,8 +10,10 @@ export interface HubSearch {
   author?: string;
   sort?: HubSort;
   limit?: number;
-  cursor?: string;
 }
+
+/** The hub does not tell when it changes. */
+const HUB_STALE_MS = 10 * 60_000;
 
 export const queries = {
   status: () =>
@@ -52,10 +54,20 @@ export const queries = {
           }),
         ),
     }),
+  /** Page after page of a search. */
   hubModels: (query: HubSearch) =>
-    queryOptions({
+    infiniteQueryOptions({
       queryKey: ['hub', query],
-      queryFn: ({ signal }) => call(client.GET('/x/hub/models', { params: { query }, signal })),
+      queryFn: ({ signal, pageParam }) =>
+        call(
+          client.GET('/x/hub/models', {
+            params: { query: { ...query, cursor: pageParam } },
+            signal,
+          }),
+        ),
+      initialPageParam: undefined as string | undefined,
+      getNextPageParam: (page) => page.next_cursor ?? undefined,
+      staleTime: HUB_STALE_MS,
     }),
   hubModel: (id: string, revision?: string) =>
     queryOptions({
@@ -67,6 +79,7 @@ export const queries = {
             signal,
           }),
         ),
+      staleTime: HUB_STALE_MS,
     }),
   downloads: () =>
     queryOptions({

@@ -582,6 +582,7 @@ export interface components {
             models: components["schemas"]["LoadedModel"][];
             local_models: number;
             models_directory: string;
+            models_disk_free_bytes: number | null;
             home: string;
             /** @enum {string} */
             owner: "cli" | "gui";
