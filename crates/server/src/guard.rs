@@ -1,12 +1,6 @@
 //! What a request must pass before a handler sees it: host, origin, key; and what every reply gets.
 
-use std::{
-    any::Any,
-    net::IpAddr,
-    panic::AssertUnwindSafe,
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{any::Any, net::IpAddr, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use axum::{
     extract::{Request, State},
@@ -25,7 +19,7 @@ use tokio::time::Instant;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use uuid::Uuid;
 
-use crate::{dialect, options::Options, router::App};
+use crate::{dialect, door::Door, options::Options, router::App};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Where SDKs of Anthropic look for the id.
@@ -43,6 +37,7 @@ pub(crate) async fn outermost(request: Request, next: Next) -> Response {
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
     let dialect = dialect::of(&request);
+    let is_in_process = Door::is_in_process(request.extensions());
     let mut response = AssertUnwindSafe(next.run(request))
         .catch_unwind()
         .await
@@ -76,14 +71,17 @@ pub(crate) async fn outermost(request: Request, next: Next) -> Response {
         }
         response.headers_mut().insert(REQUEST_ID, value);
     }
-    tracing::info!(
-        %method,
-        path,
-        status = response.status().as_u16(),
-        head_ms = begun.elapsed().as_millis() as u64,
-        request_id = id,
-        "request"
-    );
+    // The window asks all the time, and its owner knows what for.
+    if !is_in_process {
+        tracing::info!(
+            %method,
+            path,
+            status = response.status().as_u16(),
+            head_ms = begun.elapsed().as_millis() as u64,
+            request_id = id,
+            "request"
+        );
+    }
     response
 }
 
@@ -138,10 +136,8 @@ pub(crate) async fn origin(State(app): State<Arc<App>>, request: Request, next: 
 /// Asks for a key where one is set. That the last key was removed does not open a server that was
 /// closed.
 pub(crate) async fn api_key(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    if app.options.asks_for_key() {
-        app.is_closed.store(true, Ordering::Relaxed);
-    }
-    if !app.is_closed.load(Ordering::Relaxed)
+    let keys = app.options.asks_for_key();
+    if !Door::asks_for_key(request.extensions(), keys, &app.is_closed)
         || presented_keys(request.headers()).any(|presented| app.options.is_known_key(presented))
     {
         next.run(request).await

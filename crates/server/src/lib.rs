@@ -18,6 +18,7 @@
 mod api;
 mod closing;
 mod dialect;
+mod door;
 mod exchange;
 mod generate;
 mod guard;
@@ -31,6 +32,7 @@ mod router;
 mod routes;
 mod running;
 
+pub use door::InProcess;
 pub use listener::{BindError, IfBusy, Listener, bind, serve};
 pub use options::{ApiKey, ApiKeySource, Options};
 pub use router::router;

@@ -4,17 +4,18 @@ use std::{
     future::{Future, IntoFuture},
     io,
     net::SocketAddr,
+    sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
 
 use axum::{Extension, Router, serve::ListenerExt};
 use tokio::{
     net::{TcpListener, TcpStream, lookup_host},
-    sync::oneshot,
+    sync::{oneshot, watch},
     time::sleep,
 };
 
-use crate::{closing::Closing, options::Options};
+use crate::{closing::Closing, door::Door, options::Options};
 
 /// How many ports after the wanted one are tried.
 const FALLBACK_PORTS: u16 = 20;
@@ -25,14 +26,44 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// An open port that nobody answers yet.
 #[derive(Debug)]
 pub struct Listener {
-    tcp: TcpListener,
+    tcp: Accepting,
     address: SocketAddr,
+    /// There were keys when the port was opened.
+    has_asked: Arc<AtomicBool>,
 }
 
 impl Listener {
     /// The address that was bound, with the port that was found.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Resolves when the port is free again, which is long before the last answer has ended.
+    pub fn released(&self) -> impl Future<Output = ()> + Send + 'static {
+        let held = self.tcp.held.clone();
+        async move { held.closed().await }
+    }
+}
+
+/// A port that takes connections.
+#[derive(Debug)]
+struct Accepting {
+    tcp: TcpListener,
+    held: watch::Sender<()>,
+    _holding: watch::Receiver<()>,
+}
+
+impl axum::serve::Listener for Accepting {
+    type Io = TcpStream;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (TcpStream, SocketAddr) {
+        // The trait's, which tries again after what is no failure of the port.
+        axum::serve::Listener::accept(&mut self.tcp).await
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.tcp.local_addr()
     }
 }
 
@@ -98,7 +129,7 @@ pub async fn bind(
     };
     for port in port..=last_port {
         let wanted = SocketAddr::new(first.ip(), port);
-        match listen(wanted).await {
+        match listen(wanted, options.asks_for_key()).await {
             Ok(listener) => return Ok(listener),
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
             Err(source) => {
@@ -121,10 +152,19 @@ pub async fn bind(
     })
 }
 
-async fn listen(address: SocketAddr) -> io::Result<Listener> {
+async fn listen(address: SocketAddr, asks_for_key: bool) -> io::Result<Listener> {
     let tcp = TcpListener::bind(address).await?;
     let address = tcp.local_addr()?;
-    Ok(Listener { tcp, address })
+    let (held, holding) = watch::channel(());
+    Ok(Listener {
+        tcp: Accepting {
+            tcp,
+            held,
+            _holding: holding,
+        },
+        address,
+        has_asked: Arc::new(AtomicBool::new(asks_for_key)),
+    })
 }
 
 /// `[::1]` as URLs write it is `::1` for a resolver.
@@ -144,13 +184,16 @@ pub async fn serve(
 ) -> io::Result<()> {
     let (close, closing) = Closing::pair();
     let (announce, announced) = oneshot::channel();
+    let door = Door::Port {
+        has_asked: listener.has_asked,
+    };
     let tcp = listener.tcp.tap_io(send_at_once);
-    let server =
-        axum::serve(tcp, router.layer(Extension(closing))).with_graceful_shutdown(async move {
-            shutdown.await;
-            // Nobody listens only if `serve` itself was dropped.
-            let _ = announce.send(());
-        });
+    let router = router.layer(Extension(closing)).layer(Extension(door));
+    let server = axum::serve(tcp, router).with_graceful_shutdown(async move {
+        shutdown.await;
+        // Nobody listens only if `serve` itself was dropped.
+        let _ = announce.send(());
+    });
     let deadline = async move {
         if announced.await.is_err() {
             std::future::pending::<()>().await;
