@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
-import { blocks, clients, shellWord, tomlString, type Client, type Target } from './snippets';
+import { shellWord } from '$lib/shell-words';
+import { blocks, clients, tomlString, type Client, type Target } from './snippets';
 
 const plain: Target = {
   url: 'http://127.0.0.1:8000',
@@ -128,12 +129,6 @@ describe.each(Object.entries(targets))('for the %s model', (_, target) => {
 it('has nothing to paste for Cursor only', () => {
   const silent = clients.filter((client) => blocks(client, plain).length === 0);
   expect(silent).toEqual(['cursor']);
-});
-
-it('leaves plain words of a shell unquoted', () => {
-  expect(shellWord('http://127.0.0.1:8000')).toBe('http://127.0.0.1:8000');
-  expect(shellWord('')).toBe("''");
-  expect(shellWord("it's")).toBe("'it'\\''s'");
 });
 
 it('escapes what TOML does not take in a basic string', () => {

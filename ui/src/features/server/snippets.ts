@@ -1,5 +1,7 @@
 /** What to paste to point a client at the server: pure functions of its address, a model and a key. */
 
+import { shellWord } from '$lib/shell-words';
+
 export const clients = [
   'claude',
   'codex',
@@ -39,12 +41,6 @@ const DEFAULT_CONTEXT = 32_768;
 const MOST_OUTPUT = 8192;
 
 const keyOf = (target: Target) => (target.needsKey ? KEY_PLACEHOLDER : ANY_KEY);
-
-/** A word of a POSIX shell. */
-export function shellWord(text: string): string {
-  if (/^[\w@%+=:,./-]+$/.test(text)) return text;
-  return `'${text.replaceAll("'", "'\\''")}'`;
-}
 
 /** A basic string of TOML, whose escapes are those of JSON and one more. */
 export function tomlString(text: string): string {
