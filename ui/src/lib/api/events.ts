@@ -21,7 +21,8 @@ function putDownload(cache: QueryClient, job: DownloadJob): void {
   );
 }
 
-function putMcpServer(cache: QueryClient, server: McpServer): void {
+/** Puts a server that was answered or announced into the list. */
+export function putMcpServer(cache: QueryClient, server: McpServer): void {
   cache.setQueryData(
     queries.mcp().queryKey,
     (old) =>
