@@ -2,7 +2,7 @@
 
 use anyhow::{Context, anyhow, bail};
 use futures::{Stream, StreamExt, stream};
-use macmlx_host::{Host, Record, Server};
+use macmlx_host::{App, Host, OpenDoor, Record};
 use reqwest::{Method, Response, header};
 use serde_json::Value;
 
@@ -22,9 +22,9 @@ impl Remote {
         Self::new(format!("http://{}", record.address()), token)
     }
 
-    /// A server of this process.
-    pub(crate) fn of_server(server: &Server) -> anyhow::Result<Self> {
-        Self::new(server.url(), server.control_token.clone())
+    /// An application of this process.
+    pub(crate) fn of_app(app: &App, door: &OpenDoor) -> anyhow::Result<Self> {
+        Self::new(door.url(), app.control_token().to_owned())
     }
 
     fn new(base: String, token: String) -> anyhow::Result<Self> {

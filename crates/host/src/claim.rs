@@ -7,7 +7,7 @@
 
 use std::{
     fs::{self, File, TryLockError},
-    io,
+    io::{self, Write},
     net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream},
     path::PathBuf,
     time::Duration,
@@ -91,16 +91,38 @@ pub enum AlreadyRunning {
         .0.pid
     )]
     Known(Box<Record>),
+    #[error(
+        "the macMLX app is running (pid {}) and its server is off; switch it on there or quit the app",
+        .0.pid
+    )]
+    WithoutDoor(Holder),
     #[error("another macMLX server is just starting; try again in a moment")]
     Starting,
     #[error("cannot access {}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
 }
 
+/// Who has a home, as the locked file says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    pub pid: u32,
+    pub owner: Owner,
+}
+
+/// Who is at work in a home.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Presence {
+    Nobody,
+    /// An application that no port leads to, or none yet.
+    WithoutDoor(Holder),
+    Serving(Record),
+}
+
 /// The right to serve from a home, until dropped.
 #[derive(Debug)]
 pub struct Claim {
     pid_file: PathBuf,
+    owner: Owner,
     is_announced: bool,
     /// Unlocked when closed, also when the process is killed.
     _lock: File,
@@ -108,27 +130,37 @@ pub struct Claim {
 
 impl Claim {
     /// Claims the home for this process. What a dead server left there is cleared away.
-    pub fn new(home: &Home) -> Result<Self, AlreadyRunning> {
+    pub fn new(home: &Home, owner: Owner) -> Result<Self, AlreadyRunning> {
         let failed = |path: PathBuf| |source| AlreadyRunning::Io { path, source };
         home.create().map_err(failed(home.root().to_path_buf()))?;
-        let lock = open_lock(home).map_err(failed(home.lock_file()))?;
+        let mut lock = open_lock(home).map_err(failed(home.lock_file()))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(read(home).map_or(AlreadyRunning::Starting, |record| {
-                    AlreadyRunning::Known(Box::new(record))
-                }));
+                return Err(match (read(home), holder(home)) {
+                    (Some(record), _) => AlreadyRunning::Known(Box::new(record)),
+                    (None, Some(holder)) if holder.owner == Owner::Gui => {
+                        AlreadyRunning::WithoutDoor(holder)
+                    }
+                    (None, _) => AlreadyRunning::Starting,
+                });
             }
             Err(TryLockError::Error(source)) => return Err(failed(home.lock_file())(source)),
         }
         if let Some(record) = read(home).filter(answers) {
             return Err(AlreadyRunning::Known(Box::new(record)));
         }
+        sign(&mut lock, owner).map_err(failed(home.lock_file()))?;
         Ok(Self {
             pid_file: home.pid_file(),
+            owner,
             is_announced: false,
             _lock: lock,
         })
+    }
+
+    pub fn owner(&self) -> Owner {
+        self.owner
     }
 
     /// Says who serves and where.
@@ -138,23 +170,57 @@ impl Claim {
         self.is_announced = true;
         Ok(())
     }
+
+    /// Nobody serves any more; the home stays claimed.
+    pub fn retract(&mut self) {
+        if std::mem::take(&mut self.is_announced) {
+            // A file that stays is recognised as stale by the lock, once that is free.
+            if let Err(error) = fs::remove_file(&self.pid_file) {
+                tracing::warn!(%error, path = %self.pid_file.display(), "the pid file stays");
+            }
+        }
+    }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        if self.is_announced {
-            // A file that stays is recognised as stale by the lock.
-            let _ = fs::remove_file(&self.pid_file);
-        }
+        self.retract();
     }
 }
 
 /// The server of a home, if one runs.
 pub fn running(home: &Home) -> Option<Record> {
-    let record = read(home)?;
-    let is_locked = open_lock(home)
+    match presence(home) {
+        Presence::Serving(record) => Some(record),
+        Presence::Nobody | Presence::WithoutDoor(_) => None,
+    }
+}
+
+/// Who is at work in a home.
+pub fn presence(home: &Home) -> Presence {
+    // Asking must not make a home.
+    let is_locked = File::open(home.lock_file())
         .is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)));
-    (is_locked || answers(&record)).then_some(record)
+    match (read(home), is_locked) {
+        (Some(record), true) => Presence::Serving(record),
+        (Some(record), false) if answers(&record) => Presence::Serving(record),
+        (None, true) => holder(home).map_or(Presence::Nobody, Presence::WithoutDoor),
+        (Some(_) | None, false) => Presence::Nobody,
+    }
+}
+
+/// Writes into the locked file who locked it.
+fn sign(lock: &mut File, owner: Owner) -> io::Result<()> {
+    let holder = Holder {
+        pid: std::process::id(),
+        owner,
+    };
+    lock.set_len(0)?;
+    lock.write_all(&serde_json::to_vec(&holder)?)
+}
+
+fn holder(home: &Home) -> Option<Holder> {
+    serde_json::from_slice(&fs::read(home.lock_file()).ok()?).ok()
 }
 
 fn open_lock(home: &Home) -> io::Result<File> {
@@ -195,16 +261,40 @@ mod tests {
     #[test]
     fn a_second_server_learns_about_the_first() {
         let (_folder, home) = home();
-        let mut claim = Claim::new(&home).unwrap();
-        assert!(matches!(Claim::new(&home), Err(AlreadyRunning::Starting)));
+        let mut claim = Claim::new(&home, Owner::Cli).unwrap();
+        assert!(matches!(
+            Claim::new(&home, Owner::Cli),
+            Err(AlreadyRunning::Starting)
+        ));
         claim.announce(&record(8123)).unwrap();
-        let message = Claim::new(&home).unwrap_err().to_string();
+        let message = Claim::new(&home, Owner::Cli).unwrap_err().to_string();
         assert!(message.contains("8123") && message.contains("macmlx stop"));
         assert_eq!(running(&home), Some(record_like(&home)));
         drop(claim);
         assert_eq!(running(&home), None);
         assert!(!home.pid_file().exists());
-        Claim::new(&home).unwrap();
+        Claim::new(&home, Owner::Cli).unwrap();
+    }
+
+    #[test]
+    fn an_app_with_a_closed_door_is_there() {
+        let (_folder, home) = home();
+        assert_eq!(presence(&home), Presence::Nobody);
+        let mut claim = Claim::new(&home, Owner::Gui).unwrap();
+        let holder = Holder {
+            pid: std::process::id(),
+            owner: Owner::Gui,
+        };
+        assert_eq!(presence(&home), Presence::WithoutDoor(holder));
+        let message = Claim::new(&home, Owner::Cli).unwrap_err().to_string();
+        assert!(message.contains("switch it on"), "{message}");
+        claim.announce(&record(8123)).unwrap();
+        assert!(matches!(presence(&home), Presence::Serving(_)));
+        claim.retract();
+        assert!(matches!(presence(&home), Presence::WithoutDoor(_)));
+        assert!(!home.pid_file().exists());
+        drop(claim);
+        assert_eq!(presence(&home), Presence::Nobody);
     }
 
     fn record_like(home: &Home) -> Record {
@@ -225,7 +315,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(running(&home), None);
-        Claim::new(&home).unwrap();
+        Claim::new(&home, Owner::Cli).unwrap();
     }
 
     #[test]
@@ -241,7 +331,10 @@ mod tests {
         let found = running(&home).unwrap();
         assert_eq!(found.owner, Owner::Gui);
         assert_eq!(found.address().port(), port);
-        assert!(matches!(Claim::new(&home), Err(AlreadyRunning::Known(_))));
+        assert!(matches!(
+            Claim::new(&home, Owner::Cli),
+            Err(AlreadyRunning::Known(_))
+        ));
         // Asking leaves the record alone.
         assert!(home.pid_file().exists());
     }
@@ -251,6 +344,6 @@ mod tests {
         let (_folder, home) = home();
         fs::write(home.pid_file(), "{").unwrap();
         assert_eq!(running(&home), None);
-        Claim::new(&home).unwrap();
+        Claim::new(&home, Owner::Cli).unwrap();
     }
 }

@@ -1,17 +1,21 @@
 //! The composition root: settings, models, engine, server and control put together, for the
 //! command line and the desktop alike.
 
+mod app;
 mod chat_template;
 mod claim;
+mod door;
 mod engine;
 mod environment;
 mod keys;
 mod names;
-mod serve;
 
+pub use app::{App, AppOptions};
+/// What requests and answers of the in-process door carry.
+pub use axum::body::Body;
 pub use chat_template::has_chat_template;
-pub use claim::{AlreadyRunning, Claim, Owner, Record, running};
+pub use claim::{AlreadyRunning, Claim, Holder, Owner, Presence, Record, presence, running};
+pub use door::{DoorError, DoorOptions, OpenDoor};
 pub use environment::Host;
 pub use macmlx_engine::wait_for_end;
 pub use names::Names;
-pub use serve::{ServeOptions, Server};

@@ -15,7 +15,7 @@ mod stop;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use macmlx_host::Host;
+use macmlx_host::{Host, Owner, Presence};
 
 use crate::output::Output;
 
@@ -61,5 +61,18 @@ pub(crate) async fn run(command: Command, host: &Host, output: Output) -> anyhow
         Command::Keys(arguments) => keys::run(&arguments, host, output),
         Command::Rm(arguments) => rm::run(&arguments, host, output).await,
         Command::Stop => stop::run(host, output).await,
+    }
+}
+
+/// Why no server can be asked, and what is to be done about it where nobody is at work.
+fn without_server(presence: &Presence, otherwise: &str) -> String {
+    match presence {
+        Presence::WithoutDoor(holder) if holder.owner == Owner::Gui => format!(
+            "the macMLX app is running (pid {}) and its server is off; switch it on or quit the app \
+             in the menu bar",
+            holder.pid
+        ),
+        Presence::WithoutDoor(_) => "a server is just starting; try again in a moment".into(),
+        Presence::Nobody | Presence::Serving(_) => format!("no server is running; {otherwise}"),
     }
 }

@@ -2,9 +2,10 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use macmlx_host::{Host, running};
+use macmlx_host::{Host, Presence, presence};
 use serde_json::{Value, json};
 
+use super::without_server;
 use crate::{
     format,
     output::{self, Output},
@@ -12,13 +13,16 @@ use crate::{
 };
 
 pub(crate) async fn run(host: &Host, output: Output) -> anyhow::Result<ExitCode> {
-    let Some(record) = running(&host.home) else {
-        if output.is_json() {
-            output::json(&json!({"server": null, "models": []}))?;
-        } else {
-            output.note("no server is running; `macmlx serve` starts one");
+    let record = match presence(&host.home) {
+        Presence::Serving(record) => record,
+        absent => {
+            if output.is_json() {
+                output::json(&json!({"server": null, "models": []}))?;
+            } else {
+                output.note(&without_server(&absent, "`macmlx serve` starts one"));
+            }
+            return Ok(ExitCode::SUCCESS);
         }
-        return Ok(ExitCode::SUCCESS);
     };
     let remote = Remote::of_record(host, &record)?;
     let status = remote.status().await?;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use macmlx_host::{Host, Owner, ServeOptions, Server};
+use macmlx_host::{App, AppOptions, DoorOptions, Host, OpenDoor, Owner};
 use macmlx_settings::{UnknownModels, env};
 use serde_json::json;
 
@@ -92,30 +92,31 @@ pub(crate) async fn run(
     if let Some(bits) = arguments.kv_bits {
         settings.kv_bits = Some(bits.parse()?);
     }
-    let options = ServeOptions {
-        host: arguments.host,
-        port: arguments.port,
-        is_port_fixed: arguments.fixed_port,
+    let options = AppOptions {
         api_key: arguments.api_key,
         model: arguments.model,
         allowed_hosts: arguments.allow_host,
         cors_origins: arguments.allow_origin,
         #[cfg(feature = "playback")]
         playback: arguments.playback,
-        ..ServeOptions::default()
+        ..AppOptions::default()
     };
     // Ahead of the greeting: whoever reads it may ask for the end at once.
     let asked = interrupt::asked_to_end()?;
-    let server = host.serve(options, Owner::Cli).await?;
-    greet(&server, &host, output)?;
-    let stopping = server.stopping();
+    let app = App::start(host.clone(), options, Owner::Cli).await?;
+    let door = DoorOptions {
+        host: arguments.host,
+        port: arguments.port,
+        may_move: !arguments.fixed_port,
+    };
+    let door = app.open_door(door).await?;
+    greet(&door, &host, output)?;
     tokio::select! {
         () = asked => {}
-        () = stopping => {}
+        () = app.stopping() => {}
     }
     output.note("stopping; running answers get a few seconds (Ctrl-C again ends at once)");
-    server.stop();
-    server.ended().await?;
+    app.shut_down().await;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -126,27 +127,27 @@ fn overwrite<T>(setting: &mut T, argument: Option<T>) {
 }
 
 /// Says where the server is and how to use it.
-fn greet(server: &Server, host: &Host, output: Output) -> anyhow::Result<()> {
-    let url = server.url();
+fn greet(door: &OpenDoor, host: &Host, output: Output) -> anyhow::Result<()> {
+    let url = door.url();
     if output.is_json() {
         output::json(&json!({
             "url": url,
             "openai_base_url": format!("{url}/v1"),
-            "address": server.address,
-            "wanted_port": server.wanted_port,
-            "needs_api_key": server.needs_api_key,
+            "address": door.address,
+            "wanted_port": door.wanted_port,
+            "needs_api_key": door.needs_api_key,
             "pid": std::process::id(),
         }))?;
         return Ok(());
     }
-    if let Some(wanted) = server.wanted_port {
+    if let Some(wanted) = door.wanted_port {
         output.note(&format!(
             "port {wanted} is taken; using {}",
-            server.address.port()
+            door.address.port()
         ));
     }
     output::line(&format!("macMLX serves at {url}"))?;
-    let key = if server.needs_api_key {
+    let key = if door.needs_api_key {
         "your API key"
     } else {
         "any text as API key"

@@ -6,9 +6,10 @@ use std::{
 };
 
 use anyhow::bail;
-use macmlx_host::{Host, running};
+use macmlx_host::{Host, Presence, presence, running};
 use serde_json::json;
 
+use super::without_server;
 use crate::{
     output::{self, Output},
     remote::Remote,
@@ -19,13 +20,16 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const STEP: Duration = Duration::from_millis(50);
 
 pub(crate) async fn run(host: &Host, output: Output) -> anyhow::Result<ExitCode> {
-    let Some(record) = running(&host.home) else {
-        if output.is_json() {
-            output::json(&json!({"stopped": false}))?;
-        } else {
-            output.note("no server is running");
+    let record = match presence(&host.home) {
+        Presence::Serving(record) => record,
+        absent => {
+            if output.is_json() {
+                output::json(&json!({"stopped": false}))?;
+            } else {
+                output.note(&without_server(&absent, "there is nothing to stop"));
+            }
+            return Ok(ExitCode::SUCCESS);
         }
-        return Ok(ExitCode::SUCCESS);
     };
     Remote::of_record(host, &record)?.shut_down().await?;
     let begun = Instant::now();

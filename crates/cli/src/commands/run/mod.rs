@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::Context;
 use clap::Args;
-use macmlx_host::{Host, Owner, ServeOptions, Server, running};
+use macmlx_host::{App, AppOptions, DoorOptions, Host, Owner, Presence, presence};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -61,7 +61,7 @@ pub(crate) async fn run(
     if prompt.is_none() && (output.is_json() || !io::stdin().is_terminal()) {
         anyhow::bail!("there is nothing to ask; give a prompt or pipe one in");
     }
-    let (remote, own_server) = connect(host).await?;
+    let (remote, own_app) = connect(host, output).await?;
     let session = Session {
         remote,
         model,
@@ -76,25 +76,31 @@ pub(crate) async fn run(
         Some(prompt) => once(&session, system, &prompt).await,
         None => conversation::hold(&session, system, host.home.prompt_history_file()).await,
     };
-    if let Some(server) = own_server {
-        server.stop();
-        server.ended().await?;
+    if let Some(app) = own_app {
+        app.shut_down().await;
     }
     result?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The running server, or one of this process.
-async fn connect(host: &Host) -> anyhow::Result<(Remote, Option<Server>)> {
-    if let Some(record) = running(&host.home) {
-        return Ok((Remote::of_record(host, &record)?, None));
+async fn connect(host: &Host, output: Output) -> anyhow::Result<(Remote, Option<App>)> {
+    match presence(&host.home) {
+        Presence::Serving(record) => return Ok((Remote::of_record(host, &record)?, None)),
+        Presence::WithoutDoor(holder) if holder.owner == Owner::Gui => output.note(&format!(
+            "the macMLX app is running (pid {}) and its server is off, so the model is loaded once \
+             more for this command; switch the server on there to share it",
+            holder.pid
+        )),
+        Presence::WithoutDoor(_) | Presence::Nobody => {}
     }
-    let options = ServeOptions {
+    let options = AppOptions {
         is_private: true,
-        ..ServeOptions::default()
+        ..AppOptions::default()
     };
-    let server = host.serve(options, Owner::Cli).await?;
-    Ok((Remote::of_server(&server)?, Some(server)))
+    let app = App::start(host.clone(), options, Owner::Cli).await?;
+    let door = app.open_door(DoorOptions::default()).await?;
+    Ok((Remote::of_app(&app, &door)?, Some(app)))
 }
 
 async fn once(session: &Session, system: Option<Value>, prompt: &str) -> anyhow::Result<()> {
