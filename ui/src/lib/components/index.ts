@@ -19,6 +19,7 @@ export { default as Section } from './Section.svelte';
 export { default as Segmented } from './Segmented.svelte';
 export { default as Select } from './Select.svelte';
 export { default as SettingRow } from './SettingRow.svelte';
+export { default as Sheet } from './Sheet.svelte';
 export { default as Skeleton } from './Skeleton.svelte';
 export { default as Slider } from './Slider.svelte';
 export { default as Spinner } from './Spinner.svelte';
