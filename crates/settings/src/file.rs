@@ -5,9 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::{Settings, state_file};
+use crate::{Settings, limits, state_file};
 
 /// Settings and what was wrong with the file they came from.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,13 +52,26 @@ pub fn load(path: &Path) -> Result<Loaded, Error> {
         Err(error) => return Err(error),
     };
     let (settings, wrong) = typed(&document);
-    warnings.extend(wrong.into_iter().map(|(key, reason)| {
-        format!(
-            "{}: `{key}` is ignored, its default applies: {reason}",
-            path.display()
-        )
-    }));
+    warnings.extend(wrong.iter().map(|wrong| ignored(path, wrong)));
     Ok(Loaded { settings, warnings })
+}
+
+/// What is wrong with the file, without setting anything aside.
+pub(crate) fn warnings(path: &Path) -> Vec<String> {
+    match read_document(path) {
+        Ok(document) => {
+            let (_, wrong) = typed::<Settings>(&document);
+            wrong.iter().map(|wrong| ignored(path, wrong)).collect()
+        }
+        Err(error) => vec![error.to_string()],
+    }
+}
+
+fn ignored(path: &Path, (key, reason): &(String, String)) -> String {
+    format!(
+        "{}: `{key}` is ignored, its default applies: {reason}",
+        path.display()
+    )
 }
 
 /// Reads the settings and changes nothing: values that cannot be read count as their defaults.
@@ -65,27 +79,43 @@ pub(crate) fn read(path: &Path) -> Result<Settings, Error> {
     Ok(typed(&read_document(path)?).0)
 }
 
-/// Applies a JSON merge patch (RFC 7396: `null` removes a key) and writes the file.
+/// Applies a JSON merge patch (RFC 7396: `null` removes a key) and writes the file. Blocks while
+/// another process writes it.
 pub fn patch(path: &Path, changes: &Value) -> Result<Settings, Error> {
-    let Value::Object(changes) = changes else {
+    update(path, |_| changes.clone())
+}
+
+/// Applies the patch that is decided by how the settings are, while nobody else can change them.
+pub(crate) fn update(
+    path: &Path,
+    decide: impl FnOnce(&Settings) -> Value,
+) -> Result<Settings, Error> {
+    let failed = |source| Error::Io {
+        path: path.into(),
+        source,
+    };
+    let _alone = state_file::lock(path).map_err(failed)?;
+    let mut document = read_document(path)?;
+    let (current, _) = typed::<Settings>(&document);
+    let Value::Object(changes) = decide(&current) else {
         return Err(Error::NotAnObject);
     };
-    let mut document = read_document(path)?;
-    merge(&mut document, changes);
-    let (settings, wrong) = typed(&document);
-    if let Some((key, reason)) = wrong.into_iter().find(|(key, _)| changes.contains_key(key)) {
+    if changes.is_empty() {
+        return Ok(current);
+    }
+    merge(&mut document, &changes);
+    let (settings, wrong) = typed::<Settings>(&document);
+    let wrong = wrong.into_iter().find(|(key, _)| changes.contains_key(key));
+    if let Some((key, reason)) = wrong.or_else(|| limits::broken(&settings, &changes)) {
         return Err(Error::Invalid { key, reason });
     }
     let mut text = format!("{:#}", Value::Object(document));
     text.push('\n');
-    state_file::write(path, text.as_bytes()).map_err(|source| Error::Io {
-        path: path.into(),
-        source,
-    })?;
+    state_file::write(path, text.as_bytes()).map_err(failed)?;
     Ok(settings)
 }
 
-fn read_document(path: &Path) -> Result<Map<String, Value>, Error> {
+pub(crate) fn read_document(path: &Path) -> Result<Map<String, Value>, Error> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Map::new()),
@@ -99,8 +129,10 @@ fn read_document(path: &Path) -> Result<Map<String, Value>, Error> {
     serde_json::from_slice(&bytes).map_err(|_| Error::Unreadable { path: path.into() })
 }
 
-/// The settings of a document, and each key whose value has the wrong type.
-fn typed(document: &Map<String, Value>) -> (Settings, Vec<(String, String)>) {
+/// What a document says, and each key whose value has the wrong type.
+pub(crate) fn typed<T: DeserializeOwned + Default>(
+    document: &Map<String, Value>,
+) -> (T, Vec<(String, String)>) {
     let mut good = Map::new();
     let mut wrong = Vec::new();
     for (key, value) in document {
@@ -109,18 +141,18 @@ fn typed(document: &Map<String, Value>) -> (Settings, Vec<(String, String)>) {
             continue;
         }
         let single = Map::from_iter([(key.clone(), value.clone())]);
-        match serde_json::from_value::<Settings>(Value::Object(single)) {
+        match serde_json::from_value::<T>(Value::Object(single)) {
             Ok(_) => {
                 good.insert(key.clone(), value.clone());
             }
             Err(error) => wrong.push((key.clone(), error.to_string())),
         }
     }
-    let settings = serde_json::from_value(Value::Object(good)).unwrap_or_default();
-    (settings, wrong)
+    let value = serde_json::from_value(Value::Object(good)).unwrap_or_default();
+    (value, wrong)
 }
 
-fn merge(target: &mut Map<String, Value>, changes: &Map<String, Value>) {
+pub(crate) fn merge(target: &mut Map<String, Value>, changes: &Map<String, Value>) {
     for (key, change) in changes {
         match change {
             Value::Null => {
@@ -228,6 +260,31 @@ mod tests {
         assert!(error.to_string().contains("serverPort"));
         assert_eq!(fs::read_to_string(&path).unwrap(), r#"{"serverPort": 1}"#);
         assert!(matches!(patch(&path, &json!([])), Err(Error::NotAnObject)));
+    }
+
+    #[test]
+    fn what_cannot_be_honoured_is_refused() {
+        let (_folder, path) = file_with(r#"{"kvBits": 3, "serverPort": 1}"#);
+        for (key, value) in [
+            ("kvBits", json!(5)),
+            ("kvGroupSize", json!(48)),
+            ("maxBatchSize", json!(0)),
+            ("prefillChunkTokens", json!(0)),
+            ("dequantizeBudgetGB", json!(-1.0)),
+            ("maxResidentMemoryGB", json!(0)),
+            ("hfEndpoint", json!("huggingface.co")),
+            ("serverHost", json!(" ")),
+            ("theme", json!("pink")),
+        ] {
+            let error = patch(&path, &json!({key: value})).unwrap_err();
+            assert!(
+                matches!(&error, Error::Invalid { key: named, .. } if named == key),
+                "{key}: {error}"
+            );
+        }
+        // What is wrong already hinders nobody who changes something else.
+        patch(&path, &json!({"serverPort": 2})).unwrap();
+        patch(&path, &json!({"kvBits": 8})).unwrap();
     }
 
     #[test]

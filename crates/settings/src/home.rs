@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{Environment, Settings};
+use crate::{Environment, Settings, percent};
 
 /// There is no place for data.
 #[derive(Debug, thiserror::Error)]
@@ -71,6 +71,11 @@ impl Home {
         self.root.join("api-keys.json")
     }
 
+    /// Access token of the hub, where no keychain keeps it, mode 0600.
+    pub fn hf_token_file(&self) -> PathBuf {
+        self.root.join("hf-token")
+    }
+
     /// MCP servers, in the shape desktop clients share.
     pub fn mcp_file(&self) -> PathBuf {
         self.root.join("mcp.json")
@@ -87,6 +92,16 @@ impl Home {
     /// Unfinished downloads.
     pub fn downloads(&self) -> PathBuf {
         self.root.join("downloads")
+    }
+
+    /// Parameters of each model, `<percent-encoded id>.json`.
+    pub fn model_parameters(&self) -> PathBuf {
+        self.root.join("model-params")
+    }
+
+    /// One file each, `<uuid>.json`.
+    pub fn conversations(&self) -> PathBuf {
+        self.root.join("conversations")
     }
 
     pub fn logs(&self) -> PathBuf {
@@ -115,7 +130,7 @@ impl Home {
     /// Folders in settings may begin with `~` or be `file://` URLs, as macMLX on macOS wrote them.
     fn expand(&self, configured: &str) -> PathBuf {
         let path = match configured.strip_prefix("file://") {
-            Some(url_path) => percent_decode(url_path),
+            Some(url_path) => percent::decode(url_path),
             None => configured.to_owned(),
         };
         match (path.strip_prefix('~'), &self.user_home) {
@@ -125,21 +140,6 @@ impl Home {
             _ => self.root.join(path),
         }
     }
-}
-
-fn percent_decode(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut index = 0;
-    while index < bytes.len() {
-        let escaped = (bytes[index] == b'%')
-            .then(|| text.get(index + 1..index + 3))
-            .flatten()
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        decoded.push(escaped.unwrap_or(bytes[index]));
-        index += if escaped.is_some() { 3 } else { 1 };
-    }
-    String::from_utf8_lossy(&decoded).into_owned()
 }
 
 #[cfg(test)]

@@ -5,8 +5,13 @@ mod api_keys;
 mod control_token;
 pub mod env;
 mod file;
+mod hf_token;
 mod home;
+mod limits;
+mod live;
 mod mcp_servers;
+mod model_parameters;
+mod percent;
 mod schema;
 mod secret;
 pub mod state_file;
@@ -18,9 +23,12 @@ pub use api_keys::{ApiKeys, ApiKeysError, NamedKey};
 pub use control_token::control_token;
 pub use env::Environment;
 pub use file::{Error, Loaded, load, patch};
+pub use hf_token::{HfToken, HfTokenError, SecretFile, SecretStore};
 pub use home::{Home, NoHome};
+pub use live::LiveSettings;
 pub use mcp_servers::{
     McpCommand, McpServer, McpServerEdit, McpServerKind, McpServers, McpServersError,
 };
-pub use schema::{Settings, UnknownModels};
+pub use model_parameters::{ModelParameters, ModelParametersError, ModelParametersFolder};
+pub use schema::{Language, Settings, Theme, UnknownModels};
 pub use tool_policies::{ToolPolicies, ToolPolicy};
