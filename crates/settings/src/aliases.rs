@@ -43,11 +43,14 @@ impl Aliases {
         }
         let _writing = self.file.writing();
         let path = self.file.path();
-        let mut changes = BTreeMap::from([(name.to_owned(), json!(reference))]);
-        if let Some(known) = key_of(&read(path)?, name).filter(|known| known != name) {
-            changes.insert(known, json!(null));
-        }
-        file::patch(path, &json!({"modelAliases": changes}))?;
+        file::update(path, |settings| {
+            let mut changes = BTreeMap::from([(name.to_owned(), json!(reference))]);
+            let known = key_of(&settings.model_aliases, name);
+            if let Some(known) = known.filter(|known| known != name) {
+                changes.insert(known, json!(null));
+            }
+            json!({"modelAliases": changes})
+        })?;
         Ok(())
     }
 
@@ -55,11 +58,17 @@ impl Aliases {
     pub fn remove(&self, name: &str) -> Result<bool, Error> {
         let _writing = self.file.writing();
         let path = self.file.path();
-        let Some(known) = key_of(&read(path)?, name) else {
-            return Ok(false);
-        };
-        file::patch(path, &json!({"modelAliases": {known: null}}))?;
-        Ok(true)
+        let mut was_there = false;
+        file::update(path, |settings| {
+            match key_of(&settings.model_aliases, name) {
+                Some(known) => {
+                    was_there = true;
+                    json!({"modelAliases": {known: null}})
+                }
+                None => json!({}),
+            }
+        })?;
+        Ok(was_there)
     }
 }
 

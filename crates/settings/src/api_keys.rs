@@ -3,9 +3,10 @@
 //! A key is 32 random bytes, so that a plain SHA-256 cannot be turned back.
 
 use std::{
+    collections::HashMap,
     io,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -24,6 +25,8 @@ pub struct NamedKey {
     pub sha256: [u8; 32],
     /// When it was made, seconds since the Unix epoch.
     pub created_unix: u64,
+    /// Its beginning and its end, to know it by.
+    pub hint: String,
 }
 
 /// Why keys cannot be read or changed.
@@ -43,6 +46,9 @@ pub enum ApiKeysError {
 #[derive(Debug)]
 pub struct ApiKeys {
     file: Watched<Vec<NamedKey>>,
+    /// When keys were used last, by their hash, seconds since the Unix epoch. In memory only: a
+    /// request is no reason to write.
+    used: Mutex<HashMap<[u8; 32], u64>>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -58,13 +64,30 @@ struct Entry {
     sha256: String,
     #[serde(default)]
     created_unix: u64,
+    #[serde(default)]
+    hint: String,
 }
 
 impl ApiKeys {
     pub fn new(home: &Home) -> Self {
         Self {
             file: Watched::new(home.api_keys_file()),
+            used: Mutex::default(),
         }
+    }
+
+    /// Notes that a key was used.
+    pub fn note_use(&self, sha256: &[u8; 32]) {
+        self.used().insert(*sha256, unix_now());
+    }
+
+    /// When a key was used last since this list was opened, seconds since the Unix epoch.
+    pub fn last_used(&self, sha256: &[u8; 32]) -> Option<u64> {
+        self.used().get(sha256).copied()
+    }
+
+    fn used(&self) -> MutexGuard<'_, HashMap<[u8; 32], u64>> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The keys as they are now. While the file is damaged, those of before.
@@ -84,6 +107,7 @@ impl ApiKeys {
             return Err(ApiKeysError::BadName);
         }
         let _writing = self.file.writing();
+        let _alone = state_file::lock(self.file.path()).map_err(|error| self.failed(error))?;
         let mut keys = self.list()?;
         if keys.iter().any(|key| key.name == name) {
             return Err(ApiKeysError::Taken { name: name.into() });
@@ -95,9 +119,8 @@ impl ApiKeys {
         keys.push(NamedKey {
             name: name.into(),
             sha256: Sha256::digest(&key).into(),
-            created_unix: SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .map_or(0, |elapsed| elapsed.as_secs()),
+            created_unix: unix_now(),
+            hint: hint(&key),
         });
         self.write(&keys)?;
         Ok(key)
@@ -106,6 +129,7 @@ impl ApiKeys {
     /// Makes a key useless; returns whether there was one of that name.
     pub fn remove(&self, name: &str) -> Result<bool, ApiKeysError> {
         let _writing = self.file.writing();
+        let _alone = state_file::lock(self.file.path()).map_err(|error| self.failed(error))?;
         let mut keys = self.list()?;
         let before = keys.len();
         keys.retain(|key| key.name != name.trim());
@@ -124,6 +148,7 @@ impl ApiKeys {
                     name: key.name.clone(),
                     sha256: secret::hexadecimal(&key.sha256),
                     created_unix: key.created_unix,
+                    hint: key.hint.clone(),
                 })
                 .collect(),
         };
@@ -165,9 +190,22 @@ fn read(path: &Path) -> Result<Vec<NamedKey>, ApiKeysError> {
                 name: entry.name,
                 sha256,
                 created_unix: entry.created_unix,
+                hint: entry.hint,
             })
         })
         .collect()
+}
+
+fn unix_now() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |elapsed| elapsed.as_secs())
+}
+
+/// `sk-macmlx-…1234`: too little to guess the rest by.
+fn hint(key: &str) -> String {
+    let end = key.len().saturating_sub(4);
+    format!("{PREFIX}…{}", key.get(end..).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -196,6 +234,13 @@ mod tests {
         assert_eq!(listed[0].name, "laptop");
         assert_eq!(listed[0].sha256, <[u8; 32]>::from(Sha256::digest(&laptop)));
         assert!(listed[0].created_unix > 0);
+        assert_eq!(
+            listed[0].hint,
+            format!("sk-macmlx-…{}", &laptop[laptop.len() - 4..])
+        );
+        assert_eq!(keys.last_used(&listed[0].sha256), None);
+        keys.note_use(&listed[0].sha256);
+        assert!(keys.last_used(&listed[0].sha256).is_some());
         assert!(matches!(keys.add("phone"), Err(ApiKeysError::Taken { .. })));
         assert!(matches!(keys.add(" "), Err(ApiKeysError::BadName)));
         #[cfg(unix)]

@@ -3,20 +3,22 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::ToolPolicy;
 
 /// Settings as `settings.json` holds them, in the key spelling of existing macMLX installations.
 ///
 /// Keys that are not here stay in the file untouched.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Settings {
     /// Address the server binds. Anything but loopback needs an API key.
     pub server_host: String,
     pub server_port: u16,
-    /// Key clients must send; none or empty: no key.
-    #[serde(rename = "serverAPIKey")]
+    /// Key clients must send; none or empty: no key. Read and never shown.
+    #[serde(rename = "serverAPIKey", skip_serializing)]
+    #[schema(write_only)]
     pub server_api_key: Option<String>,
     /// Model the server loads at start, `run` uses when none is named, and that answers to unknown
     /// names.
@@ -48,13 +50,23 @@ pub struct Settings {
     /// Upper bound for the weights and caches of loaded models; none leaves it to the engine.
     #[serde(rename = "maxResidentMemoryGB")]
     pub max_resident_memory_gb: Option<f64>,
+    /// Days after which log files are removed.
     pub log_retention_days: u32,
+    /// The app opens the door when it starts.
+    pub auto_start_server: bool,
+    /// The first run was seen through.
+    pub onboarding_complete: bool,
+    /// Language of the UI.
+    pub language: Language,
+    pub theme: Theme,
+    /// Model that was loaded last, as older versions note it.
+    pub last_loaded_model: Option<String>,
     /// What MCP tools (`server__tool`) may do; those that are not here are asked about.
     pub tool_policies: BTreeMap<String, ToolPolicy>,
 }
 
 /// What becomes of requests for unknown models.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum UnknownModels {
     /// The default model answers, and says so.
@@ -63,6 +75,42 @@ pub enum UnknownModels {
     /// They are refused.
     Refuse,
 }
+
+/// Language of the UI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+pub enum Language {
+    /// The system's, or English where that is not translated to.
+    #[default]
+    #[serde(rename = "system")]
+    System,
+    #[serde(rename = "en")]
+    English,
+    #[serde(rename = "zh-Hans")]
+    SimplifiedChinese,
+}
+
+/// Colours of the UI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Theme {
+    #[default]
+    System,
+    Light,
+    Dark,
+}
+
+/// Settings that are read when the application starts, and then no more.
+pub(crate) const READ_AT_START: &[&str] = &[
+    "modelDirectory",
+    "maxBatchSize",
+    "maxWaitingRequests",
+    "prefillChunkTokens",
+    "dequantizeBudgetGB",
+    "kvBits",
+    "kvGroupSize",
+    "kvQuantizationStart",
+    "maxResidentMemoryGB",
+];
 
 impl Default for Settings {
     fn default() -> Self {
@@ -84,6 +132,11 @@ impl Default for Settings {
             kv_quantization_start: 0,
             max_resident_memory_gb: None,
             log_retention_days: 7,
+            auto_start_server: false,
+            onboarding_complete: false,
+            language: Language::System,
+            theme: Theme::System,
+            last_loaded_model: None,
             tool_policies: BTreeMap::new(),
         }
     }

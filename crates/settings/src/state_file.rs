@@ -1,7 +1,8 @@
 //! Writing state so that a crash leaves the old file or the new one, never half of either.
 
 use std::{
-    fs, io,
+    fs::{self, File},
+    io,
     io::Write,
     path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
@@ -25,7 +26,26 @@ pub fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
     temporary.as_file().sync_all()?;
     temporary.persist(&target).map_err(|error| error.error)?;
     // The rename itself is durable only once the folder is.
-    fs::File::open(folder)?.sync_all()
+    File::open(folder)?.sync_all()
+}
+
+/// Keeps other writers out, of this process and others, until the result is dropped; blocks while
+/// there is one. Whoever reads a file to write it anew holds this for both.
+pub fn lock(path: &Path) -> io::Result<File> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".lock");
+    // The file itself is replaced at each write, so another one is locked.
+    let beside = path.with_file_name(name);
+    if let Some(folder) = beside.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let lock = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(beside)?;
+    lock.lock()?;
+    Ok(lock)
 }
 
 /// Moves a file that cannot be read out of the way, keeping its contents; returns where it is now.
@@ -76,6 +96,24 @@ mod tests {
         assert!(link.is_symlink());
         let mode = fs::metadata(&real).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o644);
+    }
+
+    #[test]
+    fn writers_come_one_after_the_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("number");
+        let add = || {
+            for _ in 0..20 {
+                let _alone = lock(&path).unwrap();
+                let number: u32 = fs::read_to_string(&path).map_or(0, |text| text.parse().unwrap());
+                write(&path, (number + 1).to_string().as_bytes()).unwrap();
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(add);
+            scope.spawn(add);
+        });
+        assert_eq!(fs::read_to_string(&path).unwrap(), "40");
     }
 
     #[test]
