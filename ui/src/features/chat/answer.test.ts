@@ -71,7 +71,7 @@ describe('an answer', () => {
   it('follows a tool call from its first letter to its result', () => {
     const states: (string | undefined)[] = [];
     const events: ChatEvent[] = [
-      { type: 'tool_call', call: { id: 'c', name: 'read', server: 'fs', title: null } },
+      { type: 'tool_call', call: { id: 'c', name: 'fs__read', server: 'fs', title: null } },
       { type: 'tool_arguments', id: 'c', text: '{"a"' },
       { type: 'tool_arguments', id: 'c', text: ':1}' },
       { type: 'tool_call_end', id: 'c' },
@@ -94,6 +94,7 @@ describe('an answer', () => {
       'failed',
     ]);
     expect(answer.entries[1]?.calls[0]).toMatchObject({
+      name: 'read',
       arguments: '{"a":1}',
       result: 'no',
       durationMs: 12,

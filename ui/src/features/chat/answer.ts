@@ -1,6 +1,6 @@
 /** A running answer: chat events folded into the entries that the thread shows. */
 import type { ChatEvent } from '$lib/api';
-import { emptyEntry, entryOf, type Call, type Entry } from './entry';
+import { emptyEntry, entryOf, ownName, type Call, type Entry } from './entry';
 
 /** What the model is busy with. */
 export type Phase = 'waiting' | 'loading' | 'prefill' | 'reasoning' | 'text' | 'tools' | 'over';
@@ -101,7 +101,9 @@ export function reduce(answer: Answer, event: ChatEvent, now: number): Answer {
     }
     case 'tool_call': {
       const call: Call = {
-        ...event.call,
+        id: event.call.id,
+        name: ownName(event.call.name, event.call.server),
+        server: event.call.server,
         arguments: '',
         state: 'writing',
         result: null,

@@ -9,7 +9,6 @@ export interface Call {
   id: string;
   name: string;
   server: string | null;
-  title: string | null;
   /** JSON text, perhaps not yet whole. */
   arguments: string;
   state: CallState;
@@ -31,6 +30,12 @@ export interface Entry {
   error: string | null;
   model: string | null;
   imageCount: number;
+}
+
+/** The tool's own name: models know it with its server's name before it. */
+export function ownName(name: string, server: string | null): string {
+  const prefix = `${server ?? ''}__`;
+  return name.startsWith(prefix) ? name.slice(prefix.length) : name;
 }
 
 /** An entry with nothing in it yet. */
@@ -64,9 +69,8 @@ export function entryOf(message: Message): Entry {
     reasoningSeconds: message.reasoningSeconds ?? null,
     calls: (message.toolCalls ?? []).map((call) => ({
       id: call.id,
-      name: call.name,
+      name: ownName(call.name, call.server ?? null),
       server: call.server ?? null,
-      title: null,
       arguments: call.arguments,
       state: call.state,
       result: call.result ?? null,
