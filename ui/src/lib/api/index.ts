@@ -3,6 +3,7 @@ export { call, client, openStream } from './client';
 export { isDesktop } from './door';
 export { ApiError, errorText, isAbort } from './errors';
 export { connection, live } from './live.svelte';
+export { loginItem } from './login-item';
 export { queries } from './queries';
 export type { HubSearch, HubSort } from './queries';
 export { events } from './sse';

@@ -1,4 +1,4 @@
-/** Where the server listens: checks of hosts and ports before anything is sent. */
+/** Hosts and ports where the server listens: checks before anything is sent. */
 
 /** Who can reach the server: this computer, every machine of its networks, or as a host says. */
 export type Reach = 'local' | 'network' | 'custom';
