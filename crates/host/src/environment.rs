@@ -5,20 +5,31 @@ use std::{path::PathBuf, sync::Arc};
 use anyhow::Context;
 use macmlx_engine::Engine;
 use macmlx_inference::{InferenceError, ModelCard};
-use macmlx_settings::{Aliases, ApiKeys, Environment, Home, Loaded, Settings};
+use macmlx_settings::{
+    Aliases, ApiKeys, Environment, HfToken, Home, LiveSettings, Loaded, Settings,
+};
 use macmlx_store::{
-    hub::{self, Hub},
+    downloads::{self, Downloads, Places},
+    hub::{Access, Connection},
+    logs::Logs,
     models::Library,
 };
 
-use crate::{Names, engine};
+use crate::{Names, engine, names::RunNames};
 
 /// An opened home. Nothing runs yet.
 #[derive(Debug, Clone)]
 pub struct Host {
     pub environment: Environment,
     pub home: Home,
+    /// As they were at the start, and as the command line has it.
     pub settings: Settings,
+    /// As they are now.
+    pub live: Arc<LiveSettings>,
+    pub hf_token: Arc<HfToken>,
+    /// The named keys of clients.
+    pub api_keys: Arc<ApiKeys>,
+    pub logs: Arc<Logs>,
     pub library: Arc<Library>,
     /// Other names for the library's models.
     pub aliases: Arc<Aliases>,
@@ -34,8 +45,12 @@ impl Host {
             macmlx_settings::load(&home.settings_file()).context("cannot read the settings")?;
         let library = Arc::new(Library::new(home.models(&settings)));
         Ok(Self {
-            environment,
             aliases: Arc::new(Aliases::new(&home)),
+            live: Arc::new(LiveSettings::new(&home)),
+            hf_token: Arc::new(HfToken::new(&home, environment.hf_token.clone())),
+            api_keys: Arc::new(ApiKeys::new(&home)),
+            logs: Arc::default(),
+            environment,
             home,
             settings,
             library,
@@ -50,22 +65,33 @@ impl Host {
 
     /// The models under every name the settings give them.
     pub fn names(&self) -> Names {
-        Names::new(self.library.clone(), self.aliases.clone(), &self.settings)
+        Names::new(
+            self.library.clone(),
+            self.aliases.clone(),
+            self.live.clone(),
+            RunNames::default(),
+        )
     }
 
-    /// The named keys of clients.
-    pub fn api_keys(&self) -> ApiKeys {
-        ApiKeys::new(&self.home)
+    /// The hub that the environment names, or the settings of the moment.
+    pub fn hub(&self) -> Arc<Connection> {
+        let endpoint = self.environment.hf_endpoint.clone();
+        let (live, token) = (self.live.clone(), self.hf_token.clone());
+        Arc::new(Connection::new(move || Access {
+            endpoint: endpoint
+                .clone()
+                .unwrap_or_else(|| live.get().hf_endpoint.clone()),
+            token: token.get(),
+        }))
     }
 
-    /// The hub that environment and settings name.
-    pub fn hub(&self) -> Result<Hub, hub::Error> {
-        let endpoint = self
-            .environment
-            .hf_endpoint
-            .as_deref()
-            .unwrap_or(&self.settings.hf_endpoint);
-        Hub::new(endpoint, self.environment.hf_token.as_deref())
+    /// The downloads into this home. Blocks.
+    pub fn downloads(&self) -> Downloads {
+        let places = Places {
+            models: self.models(),
+            downloads: self.home.downloads(),
+        };
+        Downloads::open(places, self.hub(), downloads::Options::default())
     }
 
     /// The id of the usable model a reference means; names nobody here knows mean none.

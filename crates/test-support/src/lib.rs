@@ -1,4 +1,5 @@
-//! What tests of several crates share: golden files and readers of streams.
+//! What tests of several crates share: golden files, readers of streams and a double of the hub.
 
 pub mod golden;
+pub mod hub_double;
 pub mod sse;

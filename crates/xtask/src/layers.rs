@@ -47,7 +47,7 @@ const EDGES: &[(&str, &[&str])] = &[
 const OUTSIDE: &[(&str, &[&str])] = &[
     ("mlx-rs", &["models", "engine"]),
     ("mlx-sys", &["models", "engine"]),
-    ("axum", &["server", "control", "host"]),
+    ("axum", &["server", "control", "host", TEST_SUPPORT]),
     ("rmcp", &["mcp"]),
     ("hf-hub", &["store"]),
     ("tauri", &["src-tauri"]),

@@ -1,14 +1,16 @@
 //! `macmlx pull`: downloads a model; what an interrupted pull left is used by the next one.
 
 use std::{
+    collections::HashSet,
     process::ExitCode,
     time::{Duration, Instant},
 };
 
+use anyhow::bail;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use macmlx_host::Host;
-use macmlx_store::hub::{self, Event};
+use macmlx_store::downloads::{FileState, Follow, Job, State};
 use serde_json::json;
 
 use crate::{
@@ -31,52 +33,66 @@ pub(crate) async fn run(
     host: &Host,
     output: Output,
 ) -> anyhow::Result<ExitCode> {
-    let hub = host.hub()?;
-    let request = hub::Request {
-        reference: arguments.model,
-        models: host.models(),
-        downloads: host.home.downloads(),
-    };
+    let downloads = host.downloads();
+    let mut follow = downloads.follow(&arguments.model).await?;
     let mut display = Display::new(output)?;
-    let pulled = {
-        let mut report = |event| display.show(&event);
-        tokio::select! {
-            pulled = hub::pull(&hub, &request, &mut report) => Some(pulled),
-            pressed = interrupt::pressed() => {
-                pressed?;
-                None
-            }
+    let ended = tokio::select! {
+        ended = last(&mut follow, &mut display) => Some(ended),
+        pressed = interrupt::pressed() => {
+            pressed?;
+            None
         }
     };
     display.bar.finish_and_clear();
-    let Some(pulled) = pulled else {
+    let Some(ended) = ended else {
+        follow.stop().await;
         output.note("stopped; what is here is kept, pull again to go on");
         return Ok(ExitCode::from(INTERRUPTED));
     };
-    let pulled = pulled?;
+    let job = match ended {
+        Some(Job {
+            state: State::Failed,
+            error: Some(error),
+            ..
+        }) => bail!(error.message),
+        Some(job) if job.state == State::Done => job,
+        _ => bail!("the download was stopped; pull again to go on"),
+    };
+    let path = downloads.destination(&job.model);
     if output.is_json() {
         output::json(&json!({
-            "id": pulled.id,
-            "path": pulled.path,
-            "commit": pulled.commit,
-            "size_bytes": pulled.size_bytes,
+            "id": job.model,
+            "path": path,
+            "commit": job.commit,
+            "size_bytes": job.total_bytes,
         }))?;
     } else {
         output::line(&format!(
             "pulled {} ({})",
-            pulled.id,
-            format::size(pulled.size_bytes)
+            job.model,
+            format::size(job.done_bytes)
         ))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Shows a download until it rests; `None` if it was cancelled.
+async fn last(follow: &mut Follow, display: &mut Display) -> Option<Job> {
+    let mut last = None;
+    while let Some(job) = follow.next().await {
+        display.show(&job);
+        last = Some(job);
+    }
+    last
 }
 
 /// A bar on a terminal, a line now and then elsewhere, nothing beside JSON.
 struct Display {
     output: Output,
     bar: ProgressBar,
-    total_bytes: u64,
-    files: usize,
+    has_begun: bool,
+    /// Files that were named.
+    named: HashSet<String>,
     last_line: Instant,
 }
 
@@ -92,63 +108,55 @@ impl Display {
         Ok(Self {
             output,
             bar,
-            total_bytes: 0,
-            files: 0,
+            has_begun: false,
+            named: HashSet::new(),
             last_line: Instant::now(),
         })
     }
 
-    fn show(&mut self, event: &Event) {
-        match event {
-            Event::Started {
-                id,
-                files,
-                total_bytes,
-                resumed_bytes,
-            } => {
-                self.total_bytes = *total_bytes;
-                self.files = *files;
-                self.bar.set_length(*total_bytes);
-                self.bar.set_position(*resumed_bytes);
-                self.bar.reset_eta();
-                let total = format::size(*total_bytes);
-                self.line(&if *resumed_bytes > 0 {
-                    format!(
-                        "pulling {id}: resuming at {} of {total}",
-                        format::size(*resumed_bytes)
-                    )
-                } else {
-                    format!("pulling {id}: {files} files, {total}")
-                });
+    fn show(&mut self, job: &Job) {
+        let (Some(total_bytes), State::Downloading | State::Verifying) =
+            (job.total_bytes, job.state)
+        else {
+            return;
+        };
+        let total = format::size(total_bytes);
+        if !self.has_begun {
+            self.has_begun = true;
+            self.bar.set_length(total_bytes);
+            self.bar.set_position(job.done_bytes);
+            self.bar.reset_eta();
+            self.line(&if job.done_bytes > 0 {
+                format!(
+                    "pulling {}: resuming at {} of {total}",
+                    job.model,
+                    format::size(job.done_bytes)
+                )
+            } else {
+                format!("pulling {}: {} files, {total}", job.model, job.files.len())
+            });
+        }
+        self.bar.set_position(job.done_bytes);
+        for (index, file) in job.files.iter().enumerate() {
+            if file.state != FileState::Downloading || !self.named.insert(file.path.clone()) {
+                continue;
             }
-            Event::File {
-                index,
-                path,
-                size_bytes,
-                ..
-            } => {
-                let text = format!(
-                    "{}/{} {path} ({})",
-                    index + 1,
-                    self.files,
-                    format::size(*size_bytes)
-                );
-                self.bar.set_message(text.clone());
-                if self.bar.is_hidden() {
-                    self.line(&text);
-                }
+            let text = format!(
+                "{}/{} {} ({})",
+                index + 1,
+                job.files.len(),
+                file.path,
+                format::size(file.size_bytes)
+            );
+            self.bar.set_message(text.clone());
+            if self.bar.is_hidden() {
+                self.line(&text);
             }
-            Event::Progress { done_bytes } => {
-                self.bar.set_position(*done_bytes);
-                if self.bar.is_hidden() && self.last_line.elapsed() >= LINE_INTERVAL {
-                    self.line(&format!(
-                        "{} of {}",
-                        format::size(*done_bytes),
-                        format::size(self.total_bytes)
-                    ));
-                }
-            }
-            Event::Verifying { path } => self.bar.set_message(format!("verifying {path}")),
+        }
+        if job.state == State::Verifying {
+            self.bar.set_message("verifying");
+        } else if self.bar.is_hidden() && self.last_line.elapsed() >= LINE_INTERVAL {
+            self.line(&format!("{} of {total}", format::size(job.done_bytes)));
         }
     }
 

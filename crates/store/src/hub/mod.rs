@@ -1,34 +1,61 @@
-//! Models from the Hugging Face Hub or a mirror of it: only the files a model needs, resumed where
-//! an earlier attempt ended, checked, and put in place when all are there.
+//! The Hugging Face Hub or a mirror of it: finding models, what a repository holds, opening files.
 
+mod card;
+mod connection;
 mod error;
-mod file;
-mod place;
-mod pull;
+mod facts;
+mod patience;
+mod reference;
+mod repository;
+mod request;
+mod search;
 mod selection;
 
-use hf_hub::{HFClient, HFClientBuilder};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
 
-pub use error::Error;
-pub use pull::{Event, Pulled, Request, pull};
+use reqwest::Url;
 
-/// Owner of models that are asked for by bare name.
-const DEFAULT_OWNER: &str = "mlx-community";
+pub use card::Card;
+pub use connection::{Access, Connection};
+pub use error::{Code, Error};
+pub use facts::Facts;
+pub use patience::Patience;
+pub(crate) use patience::{Attempts, Trouble};
+pub use reference::Reference;
+pub use repository::{RemoteFile, Repository};
+pub use search::{Listed, Page, Search, Sort};
 
-/// A connection to a hub.
+/// What a person waits for while looking at a screen.
+const PATIENCE: Patience = Patience {
+    attempts: 3,
+    first_pause: Duration::from_millis(300),
+    longest_wait: Duration::from_secs(5),
+};
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+/// Answers for screens are this young.
+const FRESH: Duration = Duration::from_mins(1);
+const MAX_REMEMBERED: usize = 64;
+
+/// A hub and whom it takes us for. Copies share connections and what was answered lately.
 #[derive(Clone)]
 pub struct Hub {
-    client: HFClient,
-    endpoint: String,
-    has_token: bool,
+    client: reqwest::Client,
+    endpoint: Url,
+    token: Option<Arc<str>>,
+    patience: Patience,
+    recent: Arc<Mutex<HashMap<Url, (Instant, request::Answer)>>>,
 }
 
 impl std::fmt::Debug for Hub {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("Hub")
-            .field("endpoint", &self.endpoint)
-            .field("has_token", &self.has_token)
+            .field("endpoint", &self.endpoint.as_str())
+            .field("has_token", &self.token.is_some())
             .finish_non_exhaustive()
     }
 }
@@ -36,77 +63,60 @@ impl std::fmt::Debug for Hub {
 impl Hub {
     /// A hub at an endpoint such as `https://huggingface.co`; nothing is sent yet.
     pub fn new(endpoint: &str, token: Option<&str>) -> Result<Self, Error> {
-        let endpoint = endpoint.trim_end_matches('/').to_owned();
-        let mut builder = HFClientBuilder::new()
-            .endpoint(&endpoint)
-            .user_agent(concat!("macmlx/", env!("CARGO_PKG_VERSION")))
-            .cache_enabled(false);
-        if let Some(token) = token {
-            builder = builder.token(token);
+        let unusable = |reason: String| Error::Endpoint {
+            endpoint: endpoint.to_owned(),
+            reason,
+        };
+        let parsed = Url::parse(endpoint.trim()).map_err(|error| unusable(error.to_string()))?;
+        if !matches!(parsed.scheme(), "http" | "https") {
+            return Err(unusable("it is not an http or https address".into()));
         }
-        let client = builder.build().map_err(|error| Error::Endpoint {
-            endpoint: endpoint.clone(),
-            reason: error.to_string(),
-        })?;
+        let client = reqwest::Client::builder()
+            .user_agent(concat!("macmlx/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(CONNECT_TIMEOUT)
+            // Parallel ranges are to be parallel connections.
+            .http1_only()
+            .build()
+            .map_err(|error| unusable(error.to_string()))?;
         Ok(Self {
             client,
-            endpoint,
-            has_token: token.is_some(),
+            endpoint: parsed,
+            token: token
+                .map(str::trim)
+                .filter(|token| !token.is_empty())
+                .map(Into::into),
+            patience: PATIENCE,
+            recent: Arc::default(),
         })
     }
-}
 
-/// The owner and name of a repository, and the revision after an `@`.
-fn parse(reference: &str) -> Result<(String, String, Option<String>), Error> {
-    let invalid = || Error::Name(reference.to_owned());
-    let reference_text = reference
-        .trim()
-        .trim_start_matches("https://huggingface.co/")
-        .trim_end_matches('/');
-    let (id, revision) = match reference_text.split_once('@') {
-        Some((id, revision)) if !revision.is_empty() => (id, Some(revision.to_owned())),
-        Some(_) => return Err(invalid()),
-        None => (reference_text, None),
-    };
-    let (owner, name) = id.split_once('/').unwrap_or((DEFAULT_OWNER, id));
-    let is_plain = |part: &str| {
-        !part.is_empty()
-            && !part.starts_with('.')
-            && part
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
-    };
-    if is_plain(owner) && is_plain(name) {
-        Ok((owner.to_owned(), name.to_owned(), revision))
-    } else {
-        Err(invalid())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parsed(reference: &str) -> (String, String, Option<String>) {
-        parse(reference).unwrap()
+    /// The same hub, tried for as long as `patience` says.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Patience) -> Self {
+        self.patience = patience;
+        self
     }
 
-    #[test]
-    fn ids_revisions_and_bare_names() {
-        assert_eq!(
-            parsed("Qwen/Qwen3-0.6B@main"),
-            ("Qwen".into(), "Qwen3-0.6B".into(), Some("main".into()))
-        );
-        assert_eq!(
-            parsed("Qwen3-0.6B-4bit"),
-            ("mlx-community".into(), "Qwen3-0.6B-4bit".into(), None)
-        );
-        assert_eq!(
-            parsed("https://huggingface.co/Qwen/Qwen3-0.6B/"),
-            ("Qwen".into(), "Qwen3-0.6B".into(), None)
-        );
-        for bad in ["", "a/b/c", "../x", "a/..", "a b", "a/b@"] {
-            assert!(parse(bad).is_err(), "{bad}");
+    /// For people, without a slash at its end.
+    fn endpoint_text(&self) -> String {
+        self.endpoint.as_str().trim_end_matches('/').to_owned()
+    }
+
+    /// As `answer`, or what it was within the last minute.
+    async fn recent_answer(&self, url: &Url, about: &str) -> Result<request::Answer, Error> {
+        let recent = |now: Instant| {
+            let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+            recent.retain(|_, (at, _)| now.duration_since(*at) < FRESH);
+            recent.get(url).map(|(_, answer)| answer.clone())
+        };
+        if let Some(answer) = recent(Instant::now()) {
+            return Ok(answer);
         }
+        let answer = self.answer(url, about).await?;
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        if recent.len() < MAX_REMEMBERED {
+            recent.insert(url.clone(), (Instant::now(), answer.clone()));
+        }
+        Ok(answer)
     }
 }

@@ -21,7 +21,7 @@ const NAMED: [&str; 13] = [
 
 /// Whether a model needs the file. Folders inside repositories hold other forms of the same
 /// weights.
-pub(super) fn is_needed(path: &str, all: &[&str]) -> bool {
+pub(crate) fn is_needed(path: &str, all: &[&str]) -> bool {
     if path.contains('/') {
         return false;
     }

@@ -1,26 +1,21 @@
 //! Downloads, deletions and copies for those who only know the contract.
 
-use std::{
-    path::PathBuf,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::HashMap, sync::Arc};
 
 use futures::{FutureExt, StreamExt, channel::mpsc, future::BoxFuture, stream, stream::BoxStream};
 use macmlx_inference::{Backend, ModelFiles, ModelFilesError, PullProgress};
 
 use super::{CopyError, Library, RemoveError};
-use crate::hub::{self, Event, Hub, Request};
+use crate::{
+    downloads::{Downloads, Failure, FileState, Job, State},
+    hub::{self, Code},
+};
 
-/// Progress within a file is told this often.
-const INTERVAL: Duration = Duration::from_millis(100);
-
-/// The files of a library, the hub they come from and the backend that may hold them in memory.
+/// The files of a library, the downloads that add to them and the backend that may hold them in
+/// memory.
 pub struct Files {
     library: Arc<Library>,
-    /// `Err`: why there is none.
-    hub: Result<Hub, String>,
-    downloads: PathBuf,
+    downloads: Downloads,
     backend: Arc<dyn Backend>,
 }
 
@@ -29,22 +24,16 @@ impl std::fmt::Debug for Files {
         formatter
             .debug_struct("Files")
             .field("library", &self.library)
-            .field("hub", &self.hub)
+            .field("downloads", &self.downloads)
             .finish_non_exhaustive()
     }
 }
 
 impl Files {
-    /// `downloads` is where unfinished pulls are kept.
-    pub fn new(
-        library: Arc<Library>,
-        hub: Result<Hub, hub::Error>,
-        downloads: PathBuf,
-        backend: Arc<dyn Backend>,
-    ) -> Self {
+    /// `downloads` go to the library's folder.
+    pub fn new(library: Arc<Library>, downloads: Downloads, backend: Arc<dyn Backend>) -> Self {
         Self {
             library,
-            hub: hub.map_err(|error| error.to_string()),
             downloads,
             backend,
         }
@@ -56,18 +45,7 @@ impl ModelFiles for Files {
         &self,
         repository: String,
     ) -> BoxStream<'static, Result<PullProgress, ModelFilesError>> {
-        let hub = match &self.hub {
-            Ok(hub) => hub.clone(),
-            Err(reason) => {
-                let error = ModelFilesError::Hub(reason.clone());
-                return stream::iter([Err(error)]).boxed();
-            }
-        };
-        let request = Request {
-            reference: repository,
-            models: self.library.root().to_path_buf(),
-            downloads: self.downloads.clone(),
-        };
+        let downloads = self.downloads.clone();
         let (sender, progress) = mpsc::unbounded();
         let pulling = async move {
             // Nobody listens once the stream is dropped, and then this future is dropped, too.
@@ -75,18 +53,25 @@ impl ModelFiles for Files {
                 let _ = sender.unbounded_send(step);
             };
             tell(Ok(PullProgress::Listing));
+            let mut follow = match downloads.follow(&repository).await {
+                Ok(follow) => follow,
+                Err(hub::Error::Exists(id)) => return tell(Ok(PullProgress::Done { id })),
+                Err(error) => return tell(Err(of_hub(&error))),
+            };
             let mut teller = Teller::default();
-            let pulled = hub::pull(&hub, &request, &mut |event| {
-                if let Some(step) = teller.progress(event) {
+            while let Some(job) = follow.next().await {
+                for step in teller.steps(&job) {
                     tell(Ok(step));
                 }
-            })
-            .await;
-            tell(match pulled {
-                Ok(pulled) => Ok(PullProgress::Done { id: pulled.id }),
-                Err(hub::Error::Exists(id)) => Ok(PullProgress::Done { id }),
-                Err(error) => Err(of_hub(&error)),
-            });
+                match (job.state, &job.error) {
+                    (State::Done, _) => return tell(Ok(PullProgress::Done { id: job.model })),
+                    (State::Failed, Some(failure)) => return tell(Err(of_failure(failure))),
+                    _ => {}
+                }
+            }
+            let reason =
+                format!("the download of `{repository}` was stopped; pull it again to go on");
+            tell(Err(ModelFilesError::Hub(reason)));
         };
         // All steps come through the channel, so that they keep their order.
         let running = pulling
@@ -131,91 +116,61 @@ async fn blocking<T: Send + 'static>(
         .unwrap_or_else(|error| Err(ModelFilesError::Disk(error.to_string())))
 }
 
-/// Turns what a pull reports into steps, each file by itself.
+/// Turns what a download looks like into steps: what is new of each file.
 #[derive(Debug, Default)]
 struct Teller {
-    path: String,
-    sha256: Option<String>,
-    total_bytes: u64,
-    /// Of this file when its turn came, and of all files then.
-    present_bytes: u64,
-    done_before: u64,
-    done_bytes: u64,
-    told: Option<Instant>,
+    told: HashMap<String, (u64, FileState)>,
 }
 
 impl Teller {
-    fn progress(&mut self, event: Event) -> Option<PullProgress> {
-        match event {
-            Event::Started { resumed_bytes, .. } => {
-                self.done_bytes = resumed_bytes;
-                None
+    fn steps(&mut self, job: &Job) -> Vec<PullProgress> {
+        let is_checked = |state| matches!(state, FileState::Verifying | FileState::Done);
+        let mut steps = Vec::new();
+        for file in &job.files {
+            let now = (file.done_bytes, file.state);
+            let before = self.told.insert(file.path.clone(), now);
+            if before == Some(now) {
+                continue;
             }
-            Event::File {
-                path,
-                size_bytes,
-                present_bytes,
-                sha256,
-                ..
-            } => {
-                *self = Self {
-                    path,
-                    sha256,
-                    total_bytes: size_bytes,
-                    present_bytes,
-                    done_before: self.done_bytes,
-                    done_bytes: self.done_bytes,
-                    told: Some(Instant::now()),
-                };
-                Some(self.step())
+            if before.is_none_or(|(done_bytes, _)| done_bytes != file.done_bytes) {
+                steps.push(PullProgress::File {
+                    path: file.path.clone(),
+                    sha256: file.sha256.clone(),
+                    total_bytes: file.size_bytes,
+                    completed_bytes: file.done_bytes,
+                });
             }
-            Event::Progress { done_bytes } => {
-                self.done_bytes = done_bytes;
-                let step = self.step();
-                let is_due = self.told.is_none_or(|told| told.elapsed() >= INTERVAL);
-                let is_whole = matches!(
-                    &step,
-                    PullProgress::File { total_bytes, completed_bytes, .. } if total_bytes == completed_bytes
-                );
-                (is_due || is_whole).then(|| {
-                    self.told = Some(Instant::now());
-                    step
-                })
+            if is_checked(file.state) && before.is_some_and(|(_, state)| !is_checked(state)) {
+                steps.push(PullProgress::Verifying {
+                    path: file.path.clone(),
+                });
             }
-            Event::Verifying { path } => Some(PullProgress::Verifying { path }),
         }
-    }
-
-    fn step(&self) -> PullProgress {
-        // Bytes that could not be used are taken off again.
-        let completed = (self.present_bytes + self.done_bytes).saturating_sub(self.done_before);
-        PullProgress::File {
-            path: self.path.clone(),
-            sha256: self.sha256.clone(),
-            total_bytes: self.total_bytes,
-            completed_bytes: completed.min(self.total_bytes),
-        }
+        steps
     }
 }
 
 fn of_hub(error: &hub::Error) -> ModelFilesError {
-    let message = error.to_string();
     match error {
-        hub::Error::Name(_) => ModelFilesError::Name(message),
-        hub::Error::Gated { .. }
-        | hub::Error::NotVisible { .. }
-        | hub::Error::Token { .. }
-        | hub::Error::NotFound(_)
-        | hub::Error::Revision { .. }
-        | hub::Error::NoWeights { .. } => ModelFilesError::NotOnHub(message),
-        hub::Error::Endpoint { .. }
-        | hub::Error::RateLimited { .. }
-        | hub::Error::Offline { .. }
-        | hub::Error::Corrupt { .. }
-        | hub::Error::Exists(_)
-        | hub::Error::Busy(_)
-        | hub::Error::Unexpected(_) => ModelFilesError::Hub(message),
-        hub::Error::DiskFull { .. } | hub::Error::Io { .. } => ModelFilesError::Disk(message),
+        hub::Error::Name(_) => ModelFilesError::Name(error.to_string()),
+        hub::Error::Io { .. } => ModelFilesError::Disk(error.to_string()),
+        _ => of_failure(&Failure::from(error)),
+    }
+}
+
+fn of_failure(failure: &Failure) -> ModelFilesError {
+    let message = failure.message.clone();
+    match failure.code {
+        Code::Gated | Code::Unauthorized | Code::NotFound | Code::NoWeights => {
+            ModelFilesError::NotOnHub(message)
+        }
+        Code::DiskFull => ModelFilesError::Disk(message),
+        Code::RateLimited
+        | Code::Offline
+        | Code::Corrupt
+        | Code::Busy
+        | Code::Exists
+        | Code::Failed => ModelFilesError::Hub(message),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{fs, io, path::Path};
 
-use super::Error;
+use crate::hub::Error;
 
 /// Moves a folder to its destination, which must not exist. Across volumes it is copied to a
 /// hidden folder beside the destination first, so that no scan sees half of it.

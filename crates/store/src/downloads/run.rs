@@ -1,0 +1,248 @@
+//! The course of one download, from the list of its files to the model's folder.
+
+use std::{sync::Arc, time::Instant};
+
+use tokio::sync::{SemaphorePermit, oneshot};
+use uuid::Uuid;
+
+use super::{
+    folder::{Folder, Lock},
+    job::{Failure, State},
+    progress::Progress,
+    record::Record,
+    shared::Shared,
+    space,
+    transfer::{Transfer, blocking},
+};
+use crate::hub::{Error, Hub, Reference, Repository};
+
+enum Outcome {
+    Done,
+    Stopped,
+    Failed(Error),
+}
+
+/// Downloads until the end, or until it is told to stop.
+pub(super) async fn run(
+    shared: Arc<Shared>,
+    id: Uuid,
+    lock: Lock,
+    mut stop: oneshot::Receiver<()>,
+) {
+    let outcome = course(&shared, id, &mut stop)
+        .await
+        .unwrap_or_else(Outcome::Failed);
+    let is_done = matches!(outcome, Outcome::Done);
+    let rest = |entry: &mut super::entry::Entry| {
+        if let Some(progress) = &entry.progress {
+            progress.come_to_rest();
+        }
+        entry.running = None;
+        entry.record.holder = None;
+        match &outcome {
+            Outcome::Done => entry.set_state(State::Done),
+            Outcome::Stopped => entry.set_state(State::Paused),
+            Outcome::Failed(error) => {
+                tracing::warn!(model = entry.record.model, %error, "download failed");
+                entry.record.error = Some(Failure::from(error));
+                entry.set_state(State::Failed);
+            }
+        }
+    };
+    // Saved first: who is told that it rests may look at the disk.
+    let saved = {
+        let mut jobs = shared.jobs();
+        let record = jobs.get_mut(&id).map(|entry| {
+            rest(entry);
+            entry.record.clone()
+        });
+        record.filter(|_| !is_done)
+    };
+    if let Some(record) = saved {
+        let folder = shared.folder(&record.model);
+        if let Err(error) = blocking(move || folder.write_record(&record)).await {
+            tracing::warn!(%error, "cannot save the state of a download");
+        }
+    }
+    drop(lock);
+    shared.change(id, |_| ());
+}
+
+async fn course(
+    shared: &Arc<Shared>,
+    id: Uuid,
+    stop: &mut oneshot::Receiver<()>,
+) -> Result<Outcome, Error> {
+    let prepared = tokio::select! {
+        biased;
+        _ = &mut *stop => return Ok(Outcome::Stopped),
+        prepared = prepare(shared, id) => prepared?,
+    };
+    let Prepared {
+        transfer,
+        record,
+        _slot,
+    } = prepared;
+    let (progress, folder) = (transfer.progress.clone(), transfer.folder.clone());
+    let ended = tokio::select! {
+        biased;
+        _ = stop => None,
+        result = transfer.run() => Some(result),
+        () = tell(shared, id, &progress) => None,
+        () = keep(shared, &folder, &progress) => None,
+    };
+    match ended {
+        Some(Ok(())) => {}
+        ended => {
+            // On a full disk the journal before this one stays valid.
+            if let Err(error) = checkpoint(&folder, &progress).await {
+                tracing::warn!(%error, "cannot save the progress of a download");
+            }
+            return match ended {
+                Some(Err(error)) => Err(error),
+                _ => Ok(Outcome::Stopped),
+            };
+        }
+    }
+    shared.change(id, |entry| entry.set_state(State::Verifying));
+    let destination = shared.destination(&record.model);
+    blocking(move || {
+        if destination.exists() {
+            return Err(Error::Exists(record.model));
+        }
+        folder.finish(&record, &destination)
+    })
+    .await?;
+    Ok(Outcome::Done)
+}
+
+struct Prepared<'a> {
+    transfer: Transfer,
+    record: Record,
+    _slot: Option<SemaphorePermit<'a>>,
+}
+
+/// Everything before the first byte.
+async fn prepare(shared: &Shared, id: Uuid) -> Result<Prepared<'_>, Error> {
+    // Closed never.
+    let slot = shared.slots.acquire().await.ok();
+    let before = shared
+        .change(id, |entry| {
+            entry.set_state(State::Listing);
+            entry.record.clone()
+        })
+        .ok_or_else(|| Error::Unexpected("the download is gone".into()))?;
+    let connection = shared.connection.clone();
+    let hub = blocking(move || connection.hub())
+        .await?
+        .with_patience(shared.options.patience);
+    let repository = list(&hub, &before).await?;
+    let commit = repository.commit.clone();
+    let files = repository.into_needed()?;
+    let folder = shared.folder(&before.model);
+    let record = Record {
+        commit: Some(commit.clone()),
+        files,
+        ..before.clone()
+    };
+    let progress = {
+        let (folder, before, now) = (folder.clone(), before.files, record.files.clone());
+        blocking(move || {
+            folder.prepare(&before, &now)?;
+            Progress::load(&folder, &now)
+        })
+        .await?
+    };
+    let progress = Arc::new(progress);
+    shared.change(id, |entry| {
+        entry.record.commit.clone_from(&record.commit);
+        entry.record.files.clone_from(&record.files);
+        entry.progress = Some(progress.clone());
+    });
+    shared.save(id).await?;
+    check_space(shared, id, &folder, &record, &progress).await?;
+    shared.change(id, |entry| {
+        entry.speed = super::speed::Speed::default();
+        entry.set_state(State::Downloading);
+    });
+    shared.save(id).await?;
+    Ok(Prepared {
+        transfer: Transfer {
+            hub,
+            model: record.model.clone(),
+            commit,
+            folder,
+            progress,
+            connections: shared.connections.clone(),
+            options: shared.options.clone(),
+        },
+        record,
+        _slot: slot,
+    })
+}
+
+/// The files at the commit that was begun with, for as long as the hub has it: branches move.
+async fn list(hub: &Hub, record: &Record) -> Result<Repository, Error> {
+    let mut reference = Reference::parse(&record.model)?;
+    if let Some(commit) = &record.commit {
+        reference.revision = Some(commit.clone());
+        match hub.repository(&reference, false).await {
+            Err(Error::Revision { .. }) => {
+                tracing::warn!(
+                    model = record.model,
+                    commit,
+                    "the hub has another history now"
+                );
+            }
+            listed => return listed,
+        }
+    }
+    reference.revision.clone_from(&record.revision);
+    hub.repository(&reference, false).await
+}
+
+async fn check_space(
+    shared: &Shared,
+    id: Uuid,
+    folder: &Folder,
+    record: &Record,
+    progress: &Progress,
+) -> Result<(), Error> {
+    let (places, options, folder) = (
+        shared.places.clone(),
+        shared.options.clone(),
+        folder.clone(),
+    );
+    let lacking = progress.remaining_bytes();
+    let (total, promised) = (record.total_bytes(), shared.promised_bytes(id));
+    blocking(move || space::check(&places, &options, &folder, lacking, total, promised)).await
+}
+
+/// Measures the speed and tells everybody how far it is.
+async fn tell(shared: &Shared, id: Uuid, progress: &Progress) {
+    let (mut at, mut received) = (Instant::now(), progress.received_bytes());
+    loop {
+        tokio::time::sleep(shared.options.tick).await;
+        let (now, have) = (Instant::now(), progress.received_bytes());
+        shared.change(id, |entry| {
+            entry.speed.observe(have - received, now - at);
+            entry.record.updated = time::OffsetDateTime::now_utc();
+        });
+        (at, received) = (now, have);
+    }
+}
+
+/// Brings bytes onto the disk for certain every now and then.
+async fn keep(shared: &Shared, folder: &Folder, progress: &Arc<Progress>) {
+    loop {
+        tokio::time::sleep(shared.options.checkpoint).await;
+        if let Err(error) = checkpoint(folder, progress).await {
+            tracing::warn!(%error, "cannot save the progress of a download");
+        }
+    }
+}
+
+async fn checkpoint(folder: &Folder, progress: &Arc<Progress>) -> Result<(), Error> {
+    let (folder, progress) = (folder.clone(), progress.clone());
+    blocking(move || progress.checkpoint(&folder)).await
+}

@@ -1,0 +1,121 @@
+//! What all downloads of this process share.
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::{Semaphore, broadcast};
+use uuid::Uuid;
+
+use super::{
+    Change,
+    entry::Entry,
+    folder::Folder,
+    job::Job,
+    options::{Options, Places},
+    transfer::blocking,
+};
+use crate::hub::{Connection, Error};
+
+/// Changes that a slow listener may lag behind.
+const BACKLOG: usize = 1024;
+
+pub(super) struct Shared {
+    pub places: Places,
+    pub connection: Arc<Connection>,
+    pub options: Options,
+    pub connections: Arc<Semaphore>,
+    /// Places of downloads that are under way.
+    pub slots: Semaphore,
+    jobs: Mutex<BTreeMap<Uuid, Entry>>,
+    changes: broadcast::Sender<Change>,
+    /// Held while somebody starts, pauses, resumes or cancels.
+    pub commands: tokio::sync::Mutex<()>,
+}
+
+impl Shared {
+    pub(super) fn new(places: Places, connection: Arc<Connection>, options: Options) -> Self {
+        Self {
+            places,
+            connection,
+            connections: Arc::new(Semaphore::new(options.connections)),
+            slots: Semaphore::new(options.jobs),
+            options,
+            jobs: Mutex::default(),
+            changes: broadcast::channel(BACKLOG).0,
+            commands: tokio::sync::Mutex::default(),
+        }
+    }
+
+    pub(super) fn jobs(&self) -> MutexGuard<'_, BTreeMap<Uuid, Entry>> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where a model, `owner/name`, will be.
+    pub(super) fn destination(&self, model: &str) -> PathBuf {
+        self.places.models.join(model)
+    }
+
+    pub(super) fn folder(&self, model: &str) -> Folder {
+        Folder::of(&self.places.downloads, model)
+    }
+
+    pub(super) fn read<T>(&self, id: Uuid, look: impl FnOnce(&Entry) -> T) -> Option<T> {
+        self.jobs().get(&id).map(look)
+    }
+
+    /// Changes an entry and tells everybody.
+    pub(super) fn change<T>(&self, id: Uuid, change: impl FnOnce(&mut Entry) -> T) -> Option<T> {
+        let mut jobs = self.jobs();
+        let entry = jobs.get_mut(&id)?;
+        let result = change(entry);
+        // Fails when nobody listens.
+        let _ = self.changes.send(Change::Job(Box::new(entry.job())));
+        Some(result)
+    }
+
+    pub(super) fn insert(&self, entry: Entry) {
+        let mut jobs = self.jobs();
+        let _ = self.changes.send(Change::Job(Box::new(entry.job())));
+        jobs.insert(entry.record.id, entry);
+    }
+
+    pub(super) fn forget(&self, id: Uuid) {
+        let mut jobs = self.jobs();
+        if jobs.remove(&id).is_some() {
+            let _ = self.changes.send(Change::Removed(id));
+        }
+    }
+
+    /// A listener, and what it would have heard last of one download.
+    pub(super) fn listen(&self, id: Uuid) -> Option<(broadcast::Receiver<Change>, Job)> {
+        // Under the lock nothing is told between the two.
+        let jobs = self.jobs();
+        let job = jobs.get(&id)?.job();
+        Some((self.changes.subscribe(), job))
+    }
+
+    pub(super) fn subscribe(&self) -> broadcast::Receiver<Change> {
+        self.changes.subscribe()
+    }
+
+    /// Writes `job.json`.
+    pub(super) async fn save(&self, id: Uuid) -> Result<(), Error> {
+        let Some(record) = self.read(id, |entry| entry.record.clone()) else {
+            return Ok(());
+        };
+        let folder = self.folder(&record.model);
+        blocking(move || folder.write_record(&record)).await
+    }
+
+    /// Bytes that the other downloads under way still lack.
+    pub(super) fn promised_bytes(&self, except: Uuid) -> u64 {
+        self.jobs()
+            .iter()
+            .filter(|(id, entry)| **id != except && entry.running.is_some())
+            .filter_map(|(_, entry)| Some(entry.progress.as_ref()?.remaining_bytes()))
+            .sum()
+    }
+}

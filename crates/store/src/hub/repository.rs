@@ -1,0 +1,199 @@
+//! What one repository holds at one commit.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{
+    Error, Hub, Listed, Reference,
+    search::Wire,
+    selection::{has_extension, hint_without_weights, is_needed},
+};
+
+/// A repository at a commit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Repository {
+    pub listed: Listed,
+    /// Of the revision that was asked for.
+    pub commit: String,
+    pub license: Option<String>,
+    /// In order of their names.
+    pub files: Vec<RemoteFile>,
+}
+
+/// A file as the hub lists it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemoteFile {
+    pub path: String,
+    pub size_bytes: u64,
+    /// In hexadecimal, of files in large file storage.
+    pub sha256: Option<String>,
+    /// Git's name for the contents, SHA-1 in hexadecimal, of all other files.
+    pub blob_id: Option<String>,
+    /// A model of this repository needs it.
+    pub is_needed: bool,
+}
+
+#[derive(Debug, Deserialize)]
+struct RepositoryWire {
+    #[serde(flatten)]
+    model: Wire,
+    sha: Option<String>,
+    #[serde(default, rename = "cardData")]
+    card_data: Value,
+    #[serde(default)]
+    siblings: Vec<Sibling>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Sibling {
+    rfilename: String,
+    size: Option<u64>,
+    #[serde(rename = "blobId")]
+    blob_id: Option<String>,
+    lfs: Option<LargeFile>,
+}
+
+#[derive(Debug, Deserialize)]
+struct LargeFile {
+    sha256: Option<String>,
+}
+
+impl Hub {
+    /// A repository as it is now, or within the last minute if `may_be_recent`.
+    pub async fn repository(
+        &self,
+        reference: &Reference,
+        may_be_recent: bool,
+    ) -> Result<Repository, Error> {
+        let id = reference.id();
+        let mut segments = vec!["api", "models", &reference.owner, &reference.name];
+        if let Some(revision) = &reference.revision {
+            segments.extend(["revision", revision]);
+        }
+        let mut url = self.url(&segments);
+        // With sizes and digests.
+        url.query_pairs_mut().append_pair("blobs", "true");
+        let answer = if may_be_recent {
+            self.recent_answer(&url, &id).await?
+        } else {
+            self.answer(&url, &id).await?
+        };
+        let unexpected = |reason: String| Error::Unexpected(format!("`{id}`: {reason}"));
+        let wire: RepositoryWire =
+            serde_json::from_str(&answer.text).map_err(|error| unexpected(error.to_string()))?;
+        let names: Vec<&str> = wire
+            .siblings
+            .iter()
+            .map(|file| file.rfilename.as_str())
+            .collect();
+        let needed: Vec<bool> = names.iter().map(|name| is_needed(name, &names)).collect();
+        let mut files = Vec::with_capacity(needed.len());
+        for (file, is_needed) in wire.siblings.into_iter().zip(needed) {
+            let size_bytes = file
+                .size
+                .ok_or_else(|| unexpected(format!("no size of {}", file.rfilename)))?;
+            let is_large = file.lfs.is_some();
+            files.push(RemoteFile {
+                path: file.rfilename,
+                size_bytes,
+                sha256: file.lfs.and_then(|file| file.sha256),
+                // Of a large file it names the pointer.
+                blob_id: file.blob_id.filter(|_| !is_large),
+                is_needed,
+            });
+        }
+        files.sort_by(|left, right| left.path.cmp(&right.path));
+        let commit = wire
+            .sha
+            .ok_or_else(|| unexpected("a model without a commit".into()))?;
+        let listed: Listed = wire.model.into();
+        Ok(Repository {
+            license: license(&wire.card_data, &listed.tags),
+            listed,
+            commit,
+            files,
+        })
+    }
+}
+
+impl Repository {
+    /// Bytes of the files that are needed.
+    pub fn download_bytes(&self) -> u64 {
+        self.files
+            .iter()
+            .filter(|file| file.is_needed)
+            .map(|file| file.size_bytes)
+            .sum()
+    }
+
+    /// Bytes of the weights among them.
+    pub fn weights_bytes(&self) -> u64 {
+        self.files
+            .iter()
+            .filter(|file| file.is_needed && has_extension(&file.path, "safetensors"))
+            .map(|file| file.size_bytes)
+            .sum()
+    }
+
+    /// The files to download, small ones first: what is wrong with a model shows before gigabytes
+    /// are here.
+    pub fn into_needed(self) -> Result<Vec<RemoteFile>, Error> {
+        let is_weights = |file: &RemoteFile| has_extension(&file.path, "safetensors");
+        if !self
+            .files
+            .iter()
+            .any(|file| file.is_needed && is_weights(file))
+        {
+            let names: Vec<&str> = self.files.iter().map(|file| file.path.as_str()).collect();
+            return Err(Error::NoWeights {
+                repo: self.listed.id,
+                hint: hint_without_weights(&names),
+            });
+        }
+        let mut files: Vec<RemoteFile> = self
+            .files
+            .into_iter()
+            .filter(|file| file.is_needed)
+            .collect();
+        files.sort_by(|left, right| {
+            (left.size_bytes, &left.path).cmp(&(right.size_bytes, &right.path))
+        });
+        Ok(files)
+    }
+}
+
+/// The card's licence by its name if it has one, else what the tags say.
+fn license(card: &Value, tags: &[String]) -> Option<String> {
+    let text = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(all) => all.first()?.as_str().map(str::to_owned),
+        _ => None,
+    };
+    match text(&card["license"]) {
+        Some(license) if license == "other" => text(&card["license_name"]).or(Some(license)),
+        Some(license) => Some(license),
+        None => tags
+            .iter()
+            .find_map(|tag| tag.strip_prefix("license:").map(str::to_owned)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn licences_where_they_are() {
+        let tags = ["license:mit".to_owned()];
+        assert_eq!(license(&Value::Null, &tags).as_deref(), Some("mit"));
+        assert_eq!(
+            license(&json!({"license": "apache-2.0"}), &tags).as_deref(),
+            Some("apache-2.0")
+        );
+        let named = json!({"license": "other", "license_name": "llama3"});
+        assert_eq!(license(&named, &[]).as_deref(), Some("llama3"));
+        assert_eq!(license(&Value::Null, &[]), None);
+    }
+}
