@@ -1,26 +1,35 @@
-//! Counters of what a backend did, kept by a backend around it.
+//! What a backend does and has done, in numbers.
 
 use std::{
-    pin::Pin,
+    collections::BTreeMap,
     sync::{
-        Arc,
+        Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    task::{Context, Poll},
+    time::Duration,
 };
 
-use futures::{FutureExt, Stream, StreamExt, future::BoxFuture};
-use macmlx_inference::{
-    Backend, EventStream, GenerateRequest, GenerationEvent, InferenceError, Layer,
+use macmlx_inference::Usage;
+use tokio::{sync::watch, time::Instant};
+
+use crate::{
+    events::{Event, Events},
+    throughput::{Rates, Throughput},
 };
 
-/// Totals since the start. Order between counters does not matter to anyone.
+/// How often throughput is told while something runs.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Totals since the start, and what is going on. Order between counters does not matter to anyone.
 #[derive(Debug, Default)]
 pub struct Activity {
     requests: AtomicU64,
-    running: AtomicU64,
     prompt_tokens: AtomicU64,
     completion_tokens: AtomicU64,
+    running: watch::Sender<u64>,
+    rates: Mutex<Rates>,
+    /// Models being loaded, and how many wait for each.
+    loading: Mutex<BTreeMap<String, u32>>,
 }
 
 impl Activity {
@@ -31,7 +40,7 @@ impl Activity {
 
     /// Of those, not ended yet.
     pub fn running(&self) -> u64 {
-        self.running.load(Ordering::Relaxed)
+        *self.running.borrow()
     }
 
     /// Of completed requests.
@@ -44,115 +53,126 @@ impl Activity {
         self.completion_tokens.load(Ordering::Relaxed)
     }
 
-    fn observe(&self, event: &GenerationEvent) {
-        if let GenerationEvent::Completed { usage, .. } = event {
-            self.prompt_tokens
-                .fetch_add(u64::from(usage.prompt_tokens), Ordering::Relaxed);
-            self.completion_tokens
-                .fetch_add(u64::from(usage.completion_tokens), Ordering::Relaxed);
+    /// Ids of the models that are being loaded.
+    pub fn loading(&self) -> Vec<String> {
+        lock(&self.loading).keys().cloned().collect()
+    }
+
+    /// The last few seconds; nothing when nothing runs.
+    pub fn throughput(&self) -> Throughput {
+        let running = self.running();
+        if running == 0 {
+            return Throughput::default();
+        }
+        let (decode_tokens_per_second, prompt_tokens_per_second) =
+            lock(&self.rates).now(Instant::now());
+        Throughput {
+            decode_tokens_per_second,
+            prompt_tokens_per_second,
+            running,
         }
     }
-}
 
-/// A backend that counts and otherwise does what the one inside does.
-pub struct Counted {
-    inner: Arc<dyn Backend>,
-    activity: Arc<Activity>,
-}
-
-impl Counted {
-    pub fn new(inner: Arc<dyn Backend>, activity: Arc<Activity>) -> Self {
-        Self { inner, activity }
-    }
-}
-
-impl std::fmt::Debug for Counted {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("Counted")
-            .field("activity", &self.activity)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Counts the end of a request however it ends.
-struct Observed {
-    events: EventStream,
-    activity: Arc<Activity>,
-}
-
-impl Drop for Observed {
-    fn drop(&mut self) {
-        self.activity.running.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl Stream for Observed {
-    type Item = Result<GenerationEvent, InferenceError>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let next = self.events.poll_next_unpin(context);
-        if let Poll::Ready(Some(Ok(event))) = &next {
-            self.activity.observe(event);
-        }
-        next
-    }
-}
-
-impl Layer for Counted {
-    fn inner(&self) -> &dyn Backend {
-        &*self.inner
-    }
-
-    fn generate(
-        &self,
-        request: GenerateRequest,
-    ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
-        async move {
-            let events = self.inner.generate(request).await?;
-            self.activity.requests.fetch_add(1, Ordering::Relaxed);
-            self.activity.running.fetch_add(1, Ordering::Relaxed);
-            Ok(Observed {
-                events,
-                activity: self.activity.clone(),
+    /// Tells throughput each second while something runs, and once when nothing does any more.
+    /// Sleeps in between. Never ends.
+    pub async fn tell(&self, events: &Events) {
+        let mut running = self.running.subscribe();
+        loop {
+            // The sender is here, so waiting does not fail.
+            if running.wait_for(|count| *count > 0).await.is_err() {
+                return;
             }
-            .boxed())
+            while self.running() > 0 {
+                let rest = running.wait_for(|count| *count == 0);
+                if tokio::time::timeout(TICK, rest).await.is_err() {
+                    self.publish_throughput(events);
+                }
+            }
+            self.publish_throughput(events);
         }
-        .boxed()
     }
+
+    fn publish_throughput(&self, events: &Events) {
+        events.publish(Event::Throughput {
+            throughput: self.throughput(),
+        });
+    }
+
+    pub(crate) fn admitted(&self) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.running.send_modify(|count| *count += 1);
+    }
+
+    pub(crate) fn ended(&self) {
+        self.running
+            .send_modify(|count| *count = count.saturating_sub(1));
+    }
+
+    pub(crate) fn completed(&self, usage: &Usage) {
+        self.prompt_tokens
+            .fetch_add(u64::from(usage.prompt_tokens), Ordering::Relaxed);
+        self.completion_tokens
+            .fetch_add(u64::from(usage.completion_tokens), Ordering::Relaxed);
+    }
+
+    /// Tokens as they come; none at all say that work began.
+    pub(crate) fn count(&self, decoded: u64, prompt: u64) {
+        lock(&self.rates).add(Instant::now(), decoded, prompt);
+    }
+
+    pub(crate) fn begin_loading(&self, id: &str) {
+        *lock(&self.loading).entry(id.to_owned()).or_default() += 1;
+    }
+
+    /// Whether that was the last who waited.
+    pub(crate) fn end_loading(&self, id: &str) -> bool {
+        let mut loading = lock(&self.loading);
+        let Some(count) = loading.get_mut(id) else {
+            return false;
+        };
+        *count -= 1;
+        let is_last = *count == 0;
+        if is_last {
+            loading.remove(id);
+        }
+        is_last
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 mod tests {
-    use macmlx_inference::{Prompt, ScriptedBackend, Timings, Usage};
+    use futures::StreamExt;
 
     use super::*;
 
-    #[tokio::test]
-    async fn completed_and_dropped_requests_are_both_over() {
-        let completed = GenerationEvent::Completed {
-            usage: Usage {
-                prompt_tokens: 3,
-                completion_tokens: 5,
-                ..Usage::default()
-            },
-            timings: Timings::default(),
+    #[tokio::test(start_paused = true)]
+    async fn throughput_is_told_while_something_runs_and_once_at_rest() {
+        let (activity, events) = (Activity::default(), Events::default());
+        let mut told = Box::pin(events.subscribe());
+        let work = async {
+            tokio::time::sleep(Duration::from_mins(5)).await;
+            activity.admitted();
+            activity.count(100, 0);
+            tokio::time::sleep(Duration::from_millis(2500)).await;
+            activity.ended();
+            tokio::time::sleep(Duration::from_mins(5)).await;
         };
-        let script = ScriptedBackend::default()
-            .then_events(vec![Ok(completed.clone())])
-            .then_events(vec![Ok(completed)])
-            .then_error(InferenceError::Overloaded);
-        let activity = Arc::new(Activity::default());
-        let counted = Counted::new(Arc::new(script), activity.clone());
-        let request = || GenerateRequest::new("m", Prompt::Text("hi".into()));
-        let first = Backend::generate(&counted, request()).await.unwrap();
-        assert_eq!(activity.running(), 1);
-        assert_eq!(first.count().await, 1);
-        drop(Backend::generate(&counted, request()).await.unwrap());
-        assert!(Backend::generate(&counted, request()).await.is_err());
-        assert_eq!(activity.running(), 0);
-        assert_eq!(activity.requests(), 2);
-        assert_eq!(activity.prompt_tokens(), 3);
-        assert_eq!(activity.completion_tokens(), 5);
+        tokio::select! {
+            () = activity.tell(&events) => {}
+            () = work => {}
+        }
+        drop(events);
+        let mut running = Vec::new();
+        while let Some(event) = told.next().await {
+            let Event::Throughput { throughput } = event else {
+                panic!("{event:?}");
+            };
+            running.push(throughput.running);
+        }
+        assert_eq!(running, [1, 1, 0]);
     }
 }

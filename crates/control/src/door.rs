@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::{Json, extract::State, http::StatusCode};
+use axum::{Json, extract::State};
 use futures::future::BoxFuture;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -38,13 +38,32 @@ pub enum Openness {
     Failed,
 }
 
+/// Why a door stays closed, in words for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClosedDoor {
+    PortTaken(String),
+    /// Other machines could come in, and no key keeps them out.
+    NeedsApiKey(String),
+    Other(String),
+}
+
+impl From<ClosedDoor> for Problem {
+    fn from(closed: ClosedDoor) -> Self {
+        let (code, message) = match closed {
+            ClosedDoor::PortTaken(message) => ("port_taken", message),
+            ClosedDoor::NeedsApiKey(message) => ("api_key_required", message),
+            ClosedDoor::Other(message) => ("door_failed", message),
+        };
+        Self::conflict(code, message)
+    }
+}
+
 /// Opens and closes the door.
 pub trait Door: Send + Sync + 'static {
     fn state(&self) -> DoorState;
 
-    /// Opens it as the settings say; an open door stays as it is. The error is a sentence for a
-    /// person.
-    fn open(&self) -> BoxFuture<'_, Result<DoorState, String>>;
+    /// Opens it as the settings say; an open door stays as it is.
+    fn open(&self) -> BoxFuture<'_, Result<DoorState, ClosedDoor>>;
 
     /// Closes it: running answers get a few seconds, models and downloads stay.
     fn close(&self) -> BoxFuture<'_, DoorState>;
@@ -70,14 +89,15 @@ async fn door(State(door): State<Arc<dyn Door>>) -> Json<DoorState> {
     path = "/x/door/open",
     responses(
         (status = 200, body = DoorState),
-        (status = 409, description = "It cannot be opened like this", body = ErrorBody)
+        (
+            status = 409,
+            description = "`port_taken`, `api_key_required` or `door_failed`",
+            body = ErrorBody
+        )
     )
 )]
 async fn open_door(State(door): State<Arc<dyn Door>>) -> Result<Json<DoorState>, Problem> {
-    door.open()
-        .await
-        .map(Json)
-        .map_err(|reason| Problem::new(StatusCode::CONFLICT, "door_failed", reason))
+    Ok(Json(door.open().await?))
 }
 
 /// Close the TCP door; what is loaded and downloading goes on.

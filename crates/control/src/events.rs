@@ -7,12 +7,14 @@ use axum::{
     response::sse::{self, KeepAlive, Sse},
 };
 use futures::{Stream, StreamExt, future, stream};
+use macmlx_store::logs::Entry;
+use macmlx_store::downloads::Job;
 use serde::Serialize;
 use tokio::sync::broadcast::{self, error::RecvError};
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::door::DoorState;
+use crate::{Throughput, door::DoorState, mcp::McpServer};
 
 /// Events that a slow watcher may fall behind before it has to read everything anew.
 const CAPACITY: usize = 1024;
@@ -28,6 +30,28 @@ pub enum Event {
     Door {
         door: DoorState,
     },
+    /// A model in memory, or on its way there or away.
+    Model {
+        id: String,
+        state: ModelState,
+        /// Why it failed.
+        #[schema(required)]
+        error: Option<String>,
+    },
+    /// Each second while something runs, and once when nothing does any more.
+    Throughput {
+        throughput: Throughput,
+    },
+    Log {
+        entry: Entry,
+    },
+    /// A download is new or has changed.
+    Download {
+        job: Box<Job>,
+    },
+    DownloadRemoved {
+        id: String,
+    },
     /// Models on disk came, went or changed.
     ModelsChanged,
     ConversationChanged {
@@ -38,8 +62,28 @@ pub enum Event {
     },
     SettingsChanged,
     KeysChanged,
+    /// An MCP server came or changed.
+    McpServer {
+        server: McpServer,
+    },
+    McpServerRemoved {
+        name: String,
+    },
+    /// Several MCP servers may have changed, or what is wrong with mcp.json.
+    McpChanged,
     /// The watcher was too slow; everything may have changed.
     Lagged,
+}
+
+/// What becomes of a model in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ModelState {
+    Loading,
+    Loaded,
+    Unloaded,
+    /// It could not be loaded.
+    Failed,
 }
 
 /// Where events are told, and heard.

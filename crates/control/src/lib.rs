@@ -7,11 +7,21 @@
 mod access;
 mod activity;
 mod body;
+mod counted;
+mod date;
 pub mod door;
+pub mod downloads;
 pub mod events;
+pub mod hub;
+pub mod keys;
+pub mod logs;
+mod machine;
+pub mod mcp;
 pub mod models;
 mod reply;
+pub mod settings;
 pub mod status;
+mod throughput;
 
 use std::sync::Arc;
 
@@ -19,8 +29,11 @@ use axum::{Json, Router, middleware, routing::get};
 use utoipa::openapi::{Info, OpenApi, OpenApiBuilder};
 use utoipa_axum::router::OpenApiRouter;
 
-pub use activity::{Activity, Counted};
+pub use activity::Activity;
+pub use counted::Counted;
+pub use machine::Machine;
 pub use reply::Problem;
+pub use throughput::Throughput;
 
 /// Declares what control is made of: each area is a module with `routes()`, and the state they need.
 macro_rules! areas {
@@ -54,6 +67,12 @@ areas! {
     door: Arc<dyn door::Door>,
     events: Arc<events::Events>,
     models: Arc<models::Models>,
+    hub: Arc<hub::Sources>,
+    downloads: macmlx_store::downloads::Downloads,
+    settings: Arc<settings::SettingsSources>,
+    keys: Arc<keys::Keys>,
+    logs: Arc<macmlx_store::logs::Logs>,
+    mcp: Arc<macmlx_mcp::Pool>,
 }
 
 impl std::fmt::Debug for Control {

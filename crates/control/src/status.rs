@@ -1,15 +1,18 @@
-//! What the server holds and has done.
+//! What the application holds and has done.
 
 use std::{path::PathBuf, sync::Arc, time::Instant};
 
 use axum::{Json, extract::State, http::StatusCode};
 use macmlx_inference::{Backend, Catalog, LoadedModel};
 use serde::Serialize;
-use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System};
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::Activity;
+use crate::{
+    Activity, Problem, Throughput,
+    door::{Door, DoorState},
+    machine::{self, Machine, Platform},
+};
 
 /// What the status is made of.
 #[derive(Clone)]
@@ -17,19 +20,34 @@ pub struct Sources {
     pub backend: Arc<dyn Backend>,
     pub catalog: Arc<dyn Catalog>,
     pub activity: Arc<Activity>,
-    /// Folder of the models, for people.
+    pub door: Arc<dyn Door>,
+    pub machine: Arc<Machine>,
+    /// Folder of the models.
     pub models: PathBuf,
-    /// When the server started.
+    /// Folder of everything.
+    pub home: PathBuf,
+    pub owner: Owner,
+    /// When the application started.
     pub started: Instant,
     /// Begins an orderly end.
     pub shut_down: Arc<dyn Fn() + Send + Sync>,
+}
+
+/// What kind of process this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Owner {
+    /// The command line.
+    Cli,
+    /// The app.
+    Gui,
 }
 
 impl std::fmt::Debug for Sources {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("Sources")
-            .field("models", &self.models)
+            .field("home", &self.home)
             .finish_non_exhaustive()
     }
 }
@@ -54,6 +72,17 @@ async fn shut_down(State(sources): State<Arc<Sources>>) -> (StatusCode, Json<Sto
     (StatusCode::ACCEPTED, Json(Stopping { status: "stopping" }))
 }
 
+/// What it is at right now, the busiest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Doing {
+    Generating,
+    Loading,
+    /// A model is in memory and nothing runs.
+    Loaded,
+    Idle,
+}
+
 #[expect(
     clippy::struct_field_names,
     reason = "the fields are the wire's, and `status` is one"
@@ -61,8 +90,8 @@ async fn shut_down(State(sources): State<Arc<Sources>>) -> (StatusCode, Json<Sto
 /// The first seven fields are those of earlier versions.
 #[derive(Debug, Serialize, ToSchema)]
 struct Status {
-    /// `loaded` or `idle`.
-    status: &'static str,
+    status: Doing,
+    #[schema(required)]
     loaded_model: Option<String>,
     /// Resident memory of this process.
     memory_used_gb: f64,
@@ -70,21 +99,34 @@ struct Status {
     uptime_seconds: f64,
     requests_total: u64,
     tokens_generated_total: u64,
+    memory_used_bytes: u64,
+    memory_total_bytes: u64,
     requests_running: u64,
     prompt_tokens_total: u64,
     models: Vec<LoadedModelStatus>,
+    /// Complete models on disk.
     local_models: usize,
     models_directory: String,
+    /// Of the volume of `models_directory`; null when it cannot be told.
+    #[schema(required)]
+    models_disk_free_bytes: Option<u64>,
+    home: String,
     pid: u32,
     version: &'static str,
+    owner: Owner,
+    door: DoorState,
+    throughput: Throughput,
+    platform: Platform,
 }
 
+/// A model in memory.
 #[derive(Debug, Serialize, ToSchema)]
 struct LoadedModelStatus {
     id: String,
     memory_bytes: u64,
     active_requests: u32,
     idle_seconds: u64,
+    /// How its weights are held, for a person.
     weights: String,
 }
 
@@ -100,25 +142,27 @@ impl From<LoadedModel> for LoadedModelStatus {
     }
 }
 
-/// Tell what the server holds and has done.
+/// Tell what the application holds and has done.
 #[utoipa::path(get, path = "/x/status", responses((status = 200, body = Status)))]
-async fn status(State(sources): State<Arc<Sources>>) -> Json<Status> {
+async fn status(State(sources): State<Arc<Sources>>) -> Result<Json<Status>, Problem> {
     let models: Vec<LoadedModelStatus> = sources
         .backend
         .loaded()
         .into_iter()
         .map(LoadedModelStatus::from)
         .collect();
-    let (used_bytes, total_bytes) = memory();
-    let catalog = sources.catalog.clone();
-    let local_models = tokio::task::spawn_blocking(move || catalog.list().len())
-        .await
-        .unwrap_or_default();
-    Json(Status {
-        status: if models.is_empty() { "idle" } else { "loaded" },
+    let (catalog, folder) = (sources.catalog.clone(), sources.models.clone());
+    let (local_models, models_disk_free_bytes) =
+        tokio::task::spawn_blocking(move || (catalog.list().len(), machine::free_bytes(&folder)))
+            .await?;
+    let memory = sources.machine.memory();
+    Ok(Json(Status {
+        status: doing(&sources.activity, !models.is_empty()),
         loaded_model: models.first().map(|model| model.id.clone()),
-        memory_used_gb: gigabytes(used_bytes),
-        memory_total_gb: gigabytes(total_bytes),
+        memory_used_gb: gigabytes(memory.used),
+        memory_total_gb: gigabytes(memory.total),
+        memory_used_bytes: memory.used,
+        memory_total_bytes: memory.total,
         uptime_seconds: sources.started.elapsed().as_secs_f64(),
         requests_total: sources.activity.requests(),
         tokens_generated_total: sources.activity.completion_tokens(),
@@ -127,24 +171,27 @@ async fn status(State(sources): State<Arc<Sources>>) -> Json<Status> {
         models,
         local_models,
         models_directory: sources.models.display().to_string(),
+        models_disk_free_bytes,
+        home: sources.home.display().to_string(),
         pid: std::process::id(),
         version: env!("CARGO_PKG_VERSION"),
-    })
+        owner: sources.owner,
+        door: sources.door.state(),
+        throughput: sources.activity.throughput(),
+        platform: sources.machine.platform(),
+    }))
 }
 
-/// Resident bytes of this process and bytes of the machine.
-fn memory() -> (u64, u64) {
-    let mut system = System::new();
-    system.refresh_memory();
-    let used = sysinfo::get_current_pid().ok().and_then(|pid| {
-        system.refresh_processes_specifics(
-            ProcessesToUpdate::Some(&[pid]),
-            true,
-            ProcessRefreshKind::nothing().with_memory(),
-        );
-        system.process(pid).map(sysinfo::Process::memory)
-    });
-    (used.unwrap_or_default(), system.total_memory())
+fn doing(activity: &Activity, has_models: bool) -> Doing {
+    if activity.running() > 0 {
+        Doing::Generating
+    } else if !activity.loading().is_empty() {
+        Doing::Loading
+    } else if has_models {
+        Doing::Loaded
+    } else {
+        Doing::Idle
+    }
 }
 
 fn gigabytes(bytes: u64) -> f64 {

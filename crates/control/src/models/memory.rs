@@ -1,38 +1,17 @@
-//! The models of this machine: loading and unloading ahead of and after requests.
+//! Loading and unloading models ahead of and after requests.
 
 use std::{sync::Arc, time::Instant};
 
 use axum::{Json, extract::State};
-use macmlx_inference::{Backend, Catalog};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
+use super::Models;
 use crate::{Problem, body::Body, reply::ErrorBody};
-
-/// What the model routes act on.
-#[derive(Clone)]
-pub struct Models {
-    pub backend: Arc<dyn Backend>,
-    pub catalog: Arc<dyn Catalog>,
-}
-
-impl std::fmt::Debug for Models {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Models").finish_non_exhaustive()
-    }
-}
-
-/// `/x/models`.
-pub fn routes() -> OpenApiRouter<Arc<Models>> {
-    OpenApiRouter::new()
-        .routes(routes!(load_model))
-        .routes(routes!(unload_model))
-}
 
 /// Which model to load.
 #[derive(Debug, Deserialize, ToSchema)]
-struct Load {
+pub(super) struct Load {
     /// `model_path` is how older clients name it.
     #[serde(alias = "model_path")]
     model: String,
@@ -40,13 +19,13 @@ struct Load {
 
 /// Which model to unload; none means all.
 #[derive(Debug, Default, Deserialize, ToSchema)]
-struct Unload {
+pub(super) struct Unload {
     #[serde(alias = "model_path")]
     model: Option<String>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-struct Loaded {
+pub(super) struct Loaded {
     /// `loaded`.
     status: &'static str,
     model: String,
@@ -54,7 +33,7 @@ struct Loaded {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-struct Unloaded {
+pub(super) struct Unloaded {
     /// `unloaded`.
     status: &'static str,
     models: Vec<String>,
@@ -67,7 +46,7 @@ struct Unloaded {
     request_body = Load,
     responses((status = 200, body = Loaded), (status = 404, body = ErrorBody))
 )]
-async fn load_model(
+pub(super) async fn load_model(
     State(models): State<Arc<Models>>,
     Body(wanted): Body<Load>,
 ) -> Result<Json<Loaded>, Problem> {
@@ -87,7 +66,7 @@ async fn load_model(
     request_body = Option<Unload>,
     responses((status = 200, body = Unloaded), (status = 404, body = ErrorBody))
 )]
-async fn unload_model(
+pub(super) async fn unload_model(
     State(models): State<Arc<Models>>,
     wanted: Option<Body<Unload>>,
 ) -> Result<Json<Unloaded>, Problem> {

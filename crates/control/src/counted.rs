@@ -1,0 +1,319 @@
+//! A backend that tells what the one inside does: what runs, how fast, and which models come and go.
+
+use std::{
+    collections::BTreeSet,
+    fmt,
+    pin::Pin,
+    sync::{Arc, Mutex},
+    task::{Context, Poll},
+};
+
+use futures::{FutureExt, Stream, StreamExt, future::BoxFuture};
+use macmlx_inference::{
+    Backend, Catalog, EventStream, GenerateRequest, GenerationEvent, InferenceError, Layer,
+};
+
+use crate::{
+    Activity,
+    activity::lock,
+    events::{Event, Events, ModelState},
+};
+
+/// Counts and tells, and otherwise does what the backend inside does.
+#[derive(Debug)]
+pub struct Counted(Arc<Watch>);
+
+struct Watch {
+    inner: Arc<dyn Backend>,
+    catalog: Arc<dyn Catalog>,
+    activity: Arc<Activity>,
+    events: Arc<Events>,
+    /// Models that were told to be loaded.
+    loaded: Mutex<BTreeSet<String>>,
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Watch")
+            .field("activity", &self.activity)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Counted {
+    pub fn new(
+        inner: Arc<dyn Backend>,
+        catalog: Arc<dyn Catalog>,
+        activity: Arc<Activity>,
+        events: Arc<Events>,
+    ) -> Self {
+        Self(Arc::new(Watch {
+            inner,
+            catalog,
+            activity,
+            events,
+            loaded: Mutex::default(),
+        }))
+    }
+}
+
+impl Watch {
+    /// Tells which models came and went since the last time; returns those that are there.
+    fn tell_loaded(&self) -> BTreeSet<String> {
+        let mut told = lock(&self.loaded);
+        let now: BTreeSet<String> = ids(&*self.inner).collect();
+        for id in now.difference(&told) {
+            self.tell(id, ModelState::Loaded, None);
+        }
+        for id in told.difference(&now) {
+            self.tell(id, ModelState::Unloaded, None);
+        }
+        (*told).clone_from(&now);
+        now
+    }
+
+    fn tell(&self, id: &str, state: ModelState, error: Option<String>) {
+        self.events.publish(Event::Model {
+            id: id.to_owned(),
+            state,
+            error,
+        });
+    }
+
+    /// The model a request will have loaded, if it is not there yet.
+    async fn begin_loading(self: &Arc<Self>, reference: &str) -> Option<Loading> {
+        if ids(&*self.inner).any(|id| id == reference) {
+            return None;
+        }
+        let (catalog, reference) = (self.catalog.clone(), reference.to_owned());
+        let card = tokio::task::spawn_blocking(move || catalog.resolve(&reference)).await;
+        // What is wrong with the name is for the backend to say.
+        let id = card.ok()?.ok()?.id;
+        if ids(&*self.inner).any(|loaded| loaded == id) {
+            return None;
+        }
+        self.activity.begin_loading(&id);
+        self.tell(&id, ModelState::Loading, None);
+        Some(Loading {
+            id,
+            watch: self.clone(),
+            failure: None,
+        })
+    }
+}
+
+fn ids(backend: &dyn Backend) -> impl Iterator<Item = String> {
+    backend.loaded().into_iter().map(|model| model.id)
+}
+
+/// A model on its way into memory, until dropped.
+struct Loading {
+    id: String,
+    watch: Arc<Watch>,
+    failure: Option<String>,
+}
+
+impl Drop for Loading {
+    fn drop(&mut self) {
+        let is_last = self.watch.activity.end_loading(&self.id);
+        let loaded = self.watch.tell_loaded();
+        if is_last && !loaded.contains(&self.id) {
+            match self.failure.take() {
+                Some(error) => self.watch.tell(&self.id, ModelState::Failed, Some(error)),
+                None => self.watch.tell(&self.id, ModelState::Unloaded, None),
+            }
+        }
+    }
+}
+
+/// Notes why a model did not come, where that is what the error says.
+fn note_failure(loading: Option<&mut Loading>, error: &InferenceError) {
+    if let Some(loading) = loading
+        && let InferenceError::ModelLoad { .. }
+        | InferenceError::OutOfMemory { .. }
+        | InferenceError::Engine { .. } = error
+    {
+        loading.failure = Some(error.to_string());
+    }
+}
+
+/// The events of a request, whose end is counted however it ends.
+struct Observed {
+    events: EventStream,
+    watch: Arc<Watch>,
+    /// Until the first event.
+    loading: Option<Loading>,
+    /// Of the prompt, counted so far.
+    processed: u32,
+}
+
+impl Observed {
+    fn observe(&mut self, event: &GenerationEvent) {
+        let activity = &self.watch.activity;
+        match event {
+            GenerationEvent::Started { .. } => activity.count(0, 0),
+            GenerationEvent::Prefill { processed, .. } => {
+                // A tool loop begins anew with each turn.
+                let more = processed.checked_sub(self.processed).unwrap_or(*processed);
+                self.processed = *processed;
+                activity.count(0, u64::from(more));
+            }
+            GenerationEvent::Text { tokens, .. }
+            | GenerationEvent::Reasoning { tokens, .. }
+            | GenerationEvent::ToolCall { tokens, .. } => {
+                activity.count(tokens.len().max(1) as u64, 0);
+            }
+            GenerationEvent::Completed { usage, .. } => activity.completed(usage),
+            GenerationEvent::PromptLogprobs { .. }
+            | GenerationEvent::ToolRun { .. }
+            | GenerationEvent::Finished { .. } => {}
+        }
+    }
+}
+
+impl Drop for Observed {
+    fn drop(&mut self) {
+        self.watch.activity.ended();
+    }
+}
+
+impl Stream for Observed {
+    type Item = Result<GenerationEvent, InferenceError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let next = self.events.poll_next_unpin(context);
+        if let Poll::Ready(item) = &next {
+            match item {
+                Some(Ok(event)) => self.observe(event),
+                Some(Err(error)) => note_failure(self.loading.as_mut(), error),
+                None => {}
+            }
+            self.loading.take();
+        }
+        next
+    }
+}
+
+impl Layer for Counted {
+    fn inner(&self) -> &dyn Backend {
+        &*self.0.inner
+    }
+
+    fn generate(
+        &self,
+        request: GenerateRequest,
+    ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
+        async move {
+            let mut loading = self.0.begin_loading(&request.model).await;
+            let events = self
+                .0
+                .inner
+                .generate(request)
+                .await
+                .inspect_err(|error| note_failure(loading.as_mut(), error))?;
+            self.0.activity.admitted();
+            Ok(Observed {
+                events,
+                watch: self.0.clone(),
+                loading,
+                processed: 0,
+            }
+            .boxed())
+        }
+        .boxed()
+    }
+
+    fn load(&self, model: String) -> BoxFuture<'_, Result<String, InferenceError>> {
+        async move {
+            let mut loading = self.0.begin_loading(&model).await;
+            let loaded = self.0.inner.load(model).await;
+            if let Err(error) = &loaded {
+                note_failure(loading.as_mut(), error);
+            }
+            loaded
+        }
+        .boxed()
+    }
+
+    fn unload(&self, model: String) -> BoxFuture<'_, Result<bool, InferenceError>> {
+        async move {
+            let unloaded = self.0.inner.unload(model).await;
+            self.0.tell_loaded();
+            unloaded
+        }
+        .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use macmlx_inference::{Prompt, ScriptedBackend, ScriptedCatalog, Timings, Usage};
+
+    use super::*;
+
+    fn counted(script: ScriptedBackend) -> (Counted, Arc<Activity>, Arc<Events>) {
+        let (activity, events) = (Arc::new(Activity::default()), Arc::new(Events::default()));
+        let catalog = Arc::new(ScriptedCatalog::default());
+        let counted = Counted::new(Arc::new(script), catalog, activity.clone(), events.clone());
+        (counted, activity, events)
+    }
+
+    fn request() -> GenerateRequest {
+        GenerateRequest::new("m", Prompt::Text("hi".into()))
+    }
+
+    #[tokio::test]
+    async fn completed_and_dropped_requests_are_both_over() {
+        let completed = GenerationEvent::Completed {
+            usage: Usage {
+                prompt_tokens: 3,
+                completion_tokens: 5,
+                ..Usage::default()
+            },
+            timings: Timings::default(),
+        };
+        let script = ScriptedBackend::default()
+            .then_events(vec![Ok(completed.clone())])
+            .then_events(vec![Ok(completed)])
+            .then_error(InferenceError::Overloaded);
+        let (counted, activity, _) = counted(script);
+        let first = Backend::generate(&counted, request()).await.unwrap();
+        assert_eq!(activity.running(), 1);
+        assert_eq!(first.count().await, 1);
+        drop(Backend::generate(&counted, request()).await.unwrap());
+        assert!(Backend::generate(&counted, request()).await.is_err());
+        assert_eq!(activity.running(), 0);
+        assert_eq!(activity.requests(), 2);
+        assert_eq!(activity.prompt_tokens(), 3);
+        assert_eq!(activity.completion_tokens(), 5);
+    }
+
+    #[tokio::test]
+    async fn tokens_make_a_rate_while_the_request_runs() {
+        let text = || {
+            Ok(GenerationEvent::Text {
+                choice: 0,
+                text: "a".into(),
+                tokens: Vec::new(),
+            })
+        };
+        let prefill = Ok(GenerationEvent::Prefill {
+            processed: 40,
+            total: 40,
+        });
+        let script = ScriptedBackend::default().then_events(vec![prefill, text(), text()]);
+        let (counted, activity, _) = counted(script);
+        let mut events = Backend::generate(&counted, request()).await.unwrap();
+        while events.next().await.is_some() {}
+        let throughput = activity.throughput();
+        assert_eq!(throughput.running, 1);
+        assert!(throughput.decode_tokens_per_second > 0.0);
+        assert!(
+            throughput.prompt_tokens_per_second > throughput.decode_tokens_per_second,
+            "{throughput:?}"
+        );
+        drop(events);
+        assert_eq!(activity.throughput().running, 0);
+    }
+}

@@ -1,0 +1,92 @@
+//! This process and the machine it runs on.
+
+use std::{path::Path, sync::Mutex};
+
+use serde::Serialize;
+use sysinfo::{CpuRefreshKind, ProcessRefreshKind, ProcessesToUpdate, RefreshKind, System};
+use utoipa::ToSchema;
+
+use crate::activity::lock;
+
+/// What kind of machine this is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct Platform {
+    /// `macos`, `linux`.
+    os: String,
+    /// `aarch64`, `x86_64`.
+    arch: String,
+    /// As its maker calls it.
+    #[schema(required)]
+    chip: Option<String>,
+}
+
+/// Asks the system, and remembers what does not change.
+#[derive(Debug)]
+pub struct Machine {
+    system: Mutex<System>,
+    chip: Option<String>,
+}
+
+/// Bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Memory {
+    /// Resident, of this process.
+    pub(crate) used: u64,
+    /// Of the machine.
+    pub(crate) total: u64,
+}
+
+impl Default for Machine {
+    fn default() -> Self {
+        let refresh = RefreshKind::nothing().with_cpu(CpuRefreshKind::nothing());
+        let mut system = System::new_with_specifics(refresh);
+        system.refresh_memory();
+        let chip = system
+            .cpus()
+            .first()
+            .map(|cpu| cpu.brand().trim().to_owned())
+            .filter(|brand| !brand.is_empty());
+        Self {
+            system: Mutex::new(system),
+            chip,
+        }
+    }
+}
+
+impl Machine {
+    /// Of the whole machine.
+    pub fn memory_total_bytes(&self) -> u64 {
+        lock(&self.system).total_memory()
+    }
+
+    pub(crate) fn platform(&self) -> Platform {
+        Platform {
+            os: std::env::consts::OS.into(),
+            arch: std::env::consts::ARCH.into(),
+            chip: self.chip.clone(),
+        }
+    }
+
+    pub(crate) fn memory(&self) -> Memory {
+        let mut system = lock(&self.system);
+        let used = sysinfo::get_current_pid().ok().and_then(|pid| {
+            system.refresh_processes_specifics(
+                ProcessesToUpdate::Some(&[pid]),
+                true,
+                ProcessRefreshKind::nothing().with_memory(),
+            );
+            system.process(pid).map(sysinfo::Process::memory)
+        });
+        Memory {
+            used: used.unwrap_or_default(),
+            total: system.total_memory(),
+        }
+    }
+}
+
+/// Free bytes of the volume where a folder is or will be. Blocks.
+pub(crate) fn free_bytes(folder: &Path) -> Option<u64> {
+    let existing = folder.ancestors().find(|ancestor| ancestor.exists())?;
+    let status = rustix::fs::statvfs(existing).ok()?;
+    Some(status.f_bavail.saturating_mul(status.f_frsize))
+}

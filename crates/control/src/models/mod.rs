@@ -1,0 +1,80 @@
+//! The models of this machine.
+
+mod detail;
+mod list;
+mod memory;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
+
+use macmlx_inference::{Backend, Catalog, ModelFiles, ModelTraits};
+use macmlx_settings::{Aliases, LiveSettings};
+use macmlx_store::{fit, models::Library};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{Activity, activity::lock, events::Events};
+
+pub use list::Model;
+
+/// What the model routes act on.
+pub struct Models {
+    pub backend: Arc<dyn Backend>,
+    pub catalog: Arc<dyn Catalog>,
+    pub library: Arc<Library>,
+    pub files: Arc<dyn ModelFiles>,
+    pub aliases: Arc<Aliases>,
+    pub settings: Arc<LiveSettings>,
+    pub activity: Arc<Activity>,
+    pub events: Arc<Events>,
+    /// Every `model_type` that the engine can load.
+    pub model_types: Vec<&'static str>,
+    /// What models have to fit into.
+    pub fit: fit::Machine,
+    /// What models can do, by their digest.
+    pub traits: TraitsCache,
+}
+
+/// What models can do, which is read from their tokenizers once.
+#[derive(Debug, Default)]
+pub struct TraitsCache(Mutex<HashMap<String, ModelTraits>>);
+
+impl std::fmt::Debug for Models {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Models")
+            .field("library", &self.library)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Models {
+    /// What a complete model can do. One whose tokenizer cannot be read is shown all the same;
+    /// loading it says what is wrong.
+    async fn traits(&self, id: &str, digest: &str) -> ModelTraits {
+        if let Some(known) = lock(&self.traits.0).get(digest) {
+            return known.clone();
+        }
+        match self.backend.traits(id.to_owned()).await {
+            Ok(traits) => {
+                lock(&self.traits.0).insert(digest.to_owned(), traits.clone());
+                traits
+            }
+            Err(error) => {
+                tracing::debug!(model = id, %error, "what it can do is unknown");
+                ModelTraits::default()
+            }
+        }
+    }
+}
+
+/// `/x/models`.
+pub fn routes() -> OpenApiRouter<Arc<Models>> {
+    OpenApiRouter::new()
+        .routes(routes!(list::models))
+        .routes(routes!(memory::load_model))
+        .routes(routes!(memory::unload_model))
+        .routes(routes!(detail::model, detail::delete_model))
+        .routes(routes!(detail::model_fit))
+}
