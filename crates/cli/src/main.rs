@@ -3,14 +3,13 @@
 mod commands;
 mod format;
 mod interrupt;
-mod logs;
 mod output;
 mod remote;
 
 use std::{process::ExitCode, time::Duration};
 
 use clap::Parser;
-use macmlx_host::Host;
+use macmlx_host::{Host, logs};
 use macmlx_settings::Environment;
 
 use crate::{commands::Command, output::Output};
@@ -48,7 +47,11 @@ fn main() -> ExitCode {
 
 fn start(command: Command, output: Output) -> anyhow::Result<ExitCode> {
     let host = Host::open(Environment::from_process())?;
-    let _logs = logs::start(&host, &command)?;
+    if matches!(command, Command::Serve(_)) {
+        logs::start(&host)?;
+    } else {
+        logs::to_stderr(&host)?;
+    }
     for warning in &host.warnings {
         output.note(warning);
     }
@@ -61,5 +64,6 @@ fn start(command: Command, output: Output) -> anyhow::Result<ExitCode> {
     if !macmlx_host::wait_for_end(ENGINE_GRACE) {
         tracing::warn!("the engine did not end in time");
     }
+    host.logs.close();
     result
 }

@@ -11,17 +11,15 @@ use axum::{
     http::{HeaderValue, Request, Response, StatusCode, header},
     response::IntoResponse,
 };
-use macmlx_control::{Activity, Control, Counted, events::Events, models::Models, status::Sources};
-use macmlx_inference::Backend;
-use macmlx_server::{ApiKey, ApiKeySource, InProcess, Options};
-use macmlx_store::models::Files;
-use tokio::sync::watch;
+use macmlx_server::InProcess;
+use macmlx_settings::UnknownModels;
+use tokio::{sync::watch, task::AbortHandle};
 
 use crate::{
-    Host, Names,
-    claim::{Claim, Owner},
-    door::{Behind, DoorOptions, OpenDoor, TcpDoor},
-    keys::NamedKeys,
+    Host,
+    claim::Owner,
+    door::{DoorOptions, OpenDoor, TcpDoor},
+    parts::{self, Parts},
 };
 
 /// What is decided for one run; everything left out is as in the settings.
@@ -31,6 +29,8 @@ pub struct AppOptions {
     pub api_key: Option<String>,
     /// Model to load when the door opens first; it answers to unknown names, too.
     pub model: Option<String>,
+    /// What becomes of requests for models that nobody here knows.
+    pub unknown_models: Option<UnknownModels>,
     /// For one command of this process only: any free port of this machine, the control token as
     /// key, and no claim on the home.
     pub is_private: bool,
@@ -49,109 +49,51 @@ pub struct App(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    control_token: Arc<str>,
+    parts: Parts,
     /// `None` once it ends.
     in_process: Mutex<Option<Arc<InProcess>>>,
     door: Arc<TcpDoor>,
     stop: watch::Sender<bool>,
+    tasks: Vec<AbortHandle>,
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
         // The routes hold the door that holds the routes.
         self.door.release();
+        for task in &self.tasks {
+            task.abort();
+        }
     }
 }
 
 impl App {
     /// Starts everything but the door. A model named in the options must be there.
     pub async fn start(host: Host, options: AppOptions, owner: Owner) -> anyhow::Result<Self> {
-        tokio::task::spawn_blocking(move || Self::build(&host, options, owner))
+        tokio::task::spawn_blocking(move || Self::build(&host, &options, owner))
             .await
             .context("the start failed")?
     }
 
-    fn build(host: &Host, options: AppOptions, owner: Owner) -> anyhow::Result<Self> {
-        let mut settings = host.settings.clone();
-        if let Some(model) = &options.model {
-            settings.default_model = Some(model.clone());
-        }
-        let names = Arc::new(Names::new(
-            host.library.clone(),
-            host.aliases.clone(),
-            &settings,
-        ));
-        let preload = match &settings.default_model {
-            Some(reference) => Some(names.known(reference)?.id),
-            None => None,
-        };
-        let claim = if options.is_private {
-            None
-        } else {
-            Some(Claim::new(&host.home, owner)?)
-        };
-        let control_token: Arc<str> = macmlx_settings::control_token(&host.home)
-            .context("cannot make the control token")?
-            .into();
-        let server_options = server_options(host, &options, &control_token)?;
-        let events = Arc::new(Events::default());
-        let door = Arc::new(TcpDoor::new(
-            settings,
-            server_options.clone(),
-            options.is_private,
-            claim,
-            events.clone(),
-        ));
-        let activity = Arc::new(Activity::default());
-        let backend: Arc<dyn Backend> = Arc::new(Counted::new(
-            backend(host, &options, &names)?,
-            activity.clone(),
-        ));
-        let weak = Arc::downgrade(&backend);
-        names.ask(move || {
-            weak.upgrade()
-                .map_or_else(Vec::new, |backend| backend.loaded())
-        });
+    fn build(host: &Host, options: &AppOptions, owner: Owner) -> anyhow::Result<Self> {
+        let begun = Instant::now();
+        let (parts, backend) = Parts::build(host, options, owner)?;
         let stop = watch::Sender::new(false);
-        let control = macmlx_control::router(Control {
-            token: control_token.clone(),
-            status: Arc::new(Sources {
-                backend: backend.clone(),
-                catalog: names.clone(),
-                activity,
-                models: host.models(),
-                started: Instant::now(),
-                shut_down: {
-                    let stop = stop.clone();
-                    Arc::new(move || {
-                        stop.send_replace(true);
-                    })
-                },
-            }),
-            door: door.clone(),
-            events,
-            models: Arc::new(Models {
-                backend: backend.clone(),
-                catalog: names.clone(),
-            }),
-        });
-        let files = Arc::new(Files::new(
-            host.library.clone(),
-            host.hub(),
-            host.home.downloads(),
-            backend.clone(),
-        ));
-        let router = macmlx_server::router(backend.clone(), names, files, control, server_options);
-        door.stand_before(Behind {
-            router: router.clone(),
-            backend,
-            preload,
-        });
+        let shut_down = {
+            let stop = stop.clone();
+            Arc::new(move || {
+                stop.send_replace(true);
+            })
+        };
+        let door = parts.door.clone();
+        let router = parts.router(host, backend.clone(), owner, begun, shut_down);
+        door.stand_before(parts.behind(router.clone(), backend));
         Ok(Self(Arc::new(Shared {
-            control_token,
             in_process: Mutex::new(Some(Arc::new(InProcess::new(router)))),
             door,
             stop,
+            tasks: parts::forward(&parts, host),
+            parts,
         })))
     }
 
@@ -162,7 +104,7 @@ impl App {
         let Some(in_process) = in_process else {
             return (StatusCode::SERVICE_UNAVAILABLE, "macMLX is ending").into_response();
         };
-        let bearer = HeaderValue::from_str(&format!("Bearer {}", self.0.control_token));
+        let bearer = HeaderValue::from_str(&format!("Bearer {}", self.0.parts.control_token));
         let Ok(mut bearer) = bearer else {
             return (
                 StatusCode::INTERNAL_SERVER_ERROR,
@@ -191,7 +133,13 @@ impl App {
 
     /// Secret of the control routes.
     pub fn control_token(&self) -> &str {
-        &self.0.control_token
+        &self.0.parts.control_token
+    }
+
+    /// Where a browser of this machine finds the UI. It carries the control token, in the fragment,
+    /// which browsers keep to themselves.
+    pub fn ui_url(&self, door: &OpenDoor) -> String {
+        format!("{}/#token={}", door.url(), self.control_token())
     }
 
     /// Begins the end, for [`App::stopping`] to resolve; [`App::shut_down`] is the end itself.
@@ -214,57 +162,9 @@ impl App {
         }
         self.0.door.shut().await;
         self.0.door.drained().await;
+        self.0.parts.end().await;
         self.0.door.release();
     }
-}
-
-/// Who may come in, and how.
-fn server_options(host: &Host, options: &AppOptions, token: &str) -> anyhow::Result<Options> {
-    let api_key = match &options.api_key {
-        _ if options.is_private => Some(token),
-        Some(key) => Some(key.as_str()).filter(|key| !key.is_empty()),
-        None => host.settings.api_key(),
-    };
-    Ok(Options {
-        api_keys: api_key.map(ApiKey::new).into_iter().collect(),
-        more_api_keys: named_keys(host, options)?,
-        // The owner's own tools need no second secret.
-        owner_key: Some(ApiKey::new(token)),
-        allowed_hosts: options.allowed_hosts.clone(),
-        cors_origins: options.cors_origins.clone(),
-        ..Options::default()
-    })
-}
-
-/// A list of keys that cannot be read ends the start: it must not open the server.
-fn named_keys(host: &Host, options: &AppOptions) -> anyhow::Result<Option<Arc<dyn ApiKeySource>>> {
-    if options.is_private {
-        return Ok(None);
-    }
-    let keys = host.api_keys();
-    keys.list()?;
-    Ok(Some(Arc::new(NamedKeys(keys))))
-}
-
-/// What answers.
-#[cfg_attr(
-    not(feature = "playback"),
-    expect(clippy::unnecessary_wraps, reason = "a script may be unreadable")
-)]
-fn backend(
-    host: &Host,
-    options: &AppOptions,
-    names: &Arc<Names>,
-) -> anyhow::Result<Arc<dyn Backend>> {
-    #[cfg(feature = "playback")]
-    if let Some(path) = &options.playback {
-        let script = macmlx_playback::Script::read(path)
-            .with_context(|| format!("cannot play {}", path.display()))?;
-        let playback = macmlx_playback::Playback::new(script, names.clone());
-        return Ok(Arc::new(playback));
-    }
-    let _ = options;
-    Ok(Arc::new(host.engine(names.clone())))
 }
 
 pub(crate) async fn is_set(mut flag: watch::Receiver<bool>) {

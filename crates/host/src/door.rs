@@ -15,12 +15,12 @@ use axum::{
 };
 use futures::{FutureExt, StreamExt, future::BoxFuture};
 use macmlx_control::{
-    door::{Door, DoorState, Openness},
+    door::{ClosedDoor, Door, DoorState, Openness},
     events::{Event, Events},
 };
 use macmlx_inference::Backend;
 use macmlx_server::{BindError, IfBusy, Options, bind};
-use macmlx_settings::Settings;
+use macmlx_settings::LiveSettings;
 use tokio::{sync::watch, task::JoinHandle};
 
 use crate::{
@@ -70,6 +70,23 @@ pub enum DoorError {
     Ending,
 }
 
+impl From<DoorError> for ClosedDoor {
+    fn from(error: DoorError) -> Self {
+        let message = error.to_string();
+        match error {
+            DoorError::Bind(BindError::Busy { .. } | BindError::AllBusy { .. }) => {
+                Self::PortTaken(message)
+            }
+            DoorError::Bind(BindError::NeedsKey { .. }) => Self::NeedsApiKey(message),
+            DoorError::Bind(
+                BindError::Resolve { .. } | BindError::NoAddress { .. } | BindError::Listen { .. },
+            )
+            | DoorError::PidFile(_)
+            | DoorError::Ending => Self::Other(message),
+        }
+    }
+}
+
 /// What the door leads to.
 pub(crate) struct Behind {
     pub(crate) router: Router,
@@ -79,7 +96,7 @@ pub(crate) struct Behind {
 }
 
 pub(crate) struct TcpDoor {
-    settings: Settings,
+    settings: Arc<LiveSettings>,
     server_options: Options,
     is_private: bool,
     claim: Mutex<Option<Claim>>,
@@ -122,7 +139,7 @@ impl fmt::Debug for TcpDoor {
 
 impl TcpDoor {
     pub(crate) fn new(
-        settings: Settings,
+        settings: Arc<LiveSettings>,
         server_options: Options,
         is_private: bool,
         claim: Option<Claim>,
@@ -174,7 +191,7 @@ impl TcpDoor {
 
     async fn serve(&self, options: &DoorOptions) -> Result<Serving, DoorError> {
         let host = options.host.clone();
-        let host = host.unwrap_or_else(|| self.settings.server_host.clone());
+        let host = host.unwrap_or_else(|| self.settings.get().server_host.clone());
         let (host, port) = if self.is_private {
             ("127.0.0.1", 0)
         } else {
@@ -255,7 +272,7 @@ impl TcpDoor {
     }
 
     fn wanted_port(&self, options: &DoorOptions) -> u16 {
-        options.port.unwrap_or(self.settings.server_port)
+        options.port.unwrap_or(self.settings.get().server_port)
     }
 
     fn show(&self, seen: Seen) {
@@ -283,12 +300,14 @@ impl Door for TcpDoor {
         }
     }
 
-    fn open(&self) -> BoxFuture<'_, Result<DoorState, String>> {
+    fn open(&self) -> BoxFuture<'_, Result<DoorState, ClosedDoor>> {
         async move {
-            let options = lock(&self.options).clone();
-            self.open_with(options)
-                .await
-                .map_err(|error| error.to_string())?;
+            let options = DoorOptions {
+                // Whoever asks can say what port to take in place of this one.
+                may_move: false,
+                ..lock(&self.options).clone()
+            };
+            self.open_with(options).await?;
             Ok(self.state())
         }
         .boxed()

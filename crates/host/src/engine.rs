@@ -22,6 +22,12 @@ pub(crate) fn options(settings: &Settings) -> EngineOptions {
     }
 }
 
+/// What the GPU of a machine may hold, where models run on one: what Metal recommends is about three
+/// quarters of the memory.
+pub(crate) fn gpu_working_set_bytes(memory_bytes: u64) -> Option<u64> {
+    cfg!(all(target_os = "macos", target_arch = "aarch64")).then_some(memory_bytes / 4 * 3)
+}
+
 fn budget_bytes(settings: &Settings) -> u64 {
     (settings.dequantize_budget_gb.max(0.0) * f64::from(1 << 30)) as u64
 }

@@ -8,7 +8,9 @@ mod door;
 mod engine;
 mod environment;
 mod keys;
+pub mod logs;
 mod names;
+mod parts;
 
 pub use app::{App, AppOptions};
 /// What requests and answers of the in-process door carry.

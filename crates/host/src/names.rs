@@ -7,7 +7,7 @@ use std::{
 };
 
 use macmlx_inference::{Catalog, InferenceError, LoadedModel, ModelCard, ModelDescription};
-use macmlx_settings::{Aliases, Settings, UnknownModels};
+use macmlx_settings::{Aliases, LiveSettings, UnknownModels};
 use macmlx_store::models::Library;
 
 use crate::chat_template::has_chat_template;
@@ -21,12 +21,19 @@ const CLAUDE: &str = "claude-";
 /// Says which models are loaded.
 type Loaded = Box<dyn Fn() -> Vec<LoadedModel> + Send + Sync>;
 
+/// What one run decides in place of the settings.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RunNames {
+    pub(crate) default_model: Option<String>,
+    pub(crate) unknown: Option<UnknownModels>,
+}
+
 /// The library under every name it answers to.
 pub struct Names {
     library: Arc<Library>,
     aliases: Arc<Aliases>,
-    default_model: Option<String>,
-    unknown: UnknownModels,
+    settings: Arc<LiveSettings>,
+    run: RunNames,
     /// The backend knows, and asks for names itself, so this comes later.
     loaded: OnceLock<Loaded>,
 }
@@ -37,21 +44,37 @@ impl std::fmt::Debug for Names {
             .debug_struct("Names")
             .field("library", &self.library)
             .field("aliases", &self.aliases)
-            .field("default_model", &self.default_model)
-            .field("unknown", &self.unknown)
+            .field("run", &self.run)
             .finish_non_exhaustive()
     }
 }
 
 impl Names {
-    pub(crate) fn new(library: Arc<Library>, aliases: Arc<Aliases>, settings: &Settings) -> Self {
+    pub(crate) fn new(
+        library: Arc<Library>,
+        aliases: Arc<Aliases>,
+        settings: Arc<LiveSettings>,
+        run: RunNames,
+    ) -> Self {
         Self {
             library,
             aliases,
-            default_model: settings.default_model.clone(),
-            unknown: settings.unknown_models,
+            settings,
+            run,
             loaded: OnceLock::new(),
         }
+    }
+
+    /// What the default model is called.
+    pub(crate) fn default_model(&self) -> Option<String> {
+        let run = self.run.default_model.clone();
+        run.or_else(|| self.settings.get().default_model.clone())
+    }
+
+    fn unknown(&self) -> UnknownModels {
+        self.run
+            .unknown
+            .unwrap_or_else(|| self.settings.get().unknown_models)
     }
 
     /// Lets unknown names go to the model that is loaded. Whoever was given first is asked.
@@ -134,8 +157,8 @@ impl Names {
     /// The model that answers to unknown names: the default, else the one in use, else the only one
     /// that chats.
     fn fallback(&self) -> Option<ModelCard> {
-        if let Some(default) = &self.default_model {
-            return self.known(default).ok();
+        if let Some(default) = self.default_model() {
+            return self.known(&default).ok();
         }
         let last_used = self.loaded.get().and_then(|loaded| {
             loaded()
@@ -174,7 +197,7 @@ impl Catalog for Names {
                 suggestions,
             }) if missing == reference
                 && is_free(reference)
-                && self.unknown == UnknownModels::Default =>
+                && self.unknown() == UnknownModels::Default =>
             {
                 self.fallback().ok_or(InferenceError::ModelNotFound {
                     reference: missing,
@@ -211,13 +234,13 @@ impl Catalog for Names {
 mod tests {
     use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
-    use macmlx_settings::Home;
+    use macmlx_settings::{Home, Settings};
+    use serde_json::json;
 
     use super::*;
 
     struct Local {
         folder: tempfile::TempDir,
-        settings: Settings,
     }
 
     impl Local {
@@ -231,16 +254,25 @@ mod tests {
                     .join(model.trim_end_matches('*'));
                 put_model(&path, !model.ends_with('*'));
             }
-            Self {
-                folder,
-                settings: Settings::default(),
-            }
+            Self { folder }
+        }
+
+        fn home(&self) -> Home {
+            Home::at(self.folder.path())
+        }
+
+        fn set(&self, settings: &serde_json::Value) {
+            macmlx_settings::patch(&self.home().settings_file(), settings).unwrap();
         }
 
         fn names(&self) -> Names {
-            let home = Home::at(self.folder.path());
-            let library = Arc::new(Library::new(home.models(&self.settings)));
-            Names::new(library, Arc::new(Aliases::new(&home)), &self.settings)
+            let home = self.home();
+            Names::new(
+                Arc::new(Library::new(home.models(&Settings::default()))),
+                Arc::new(Aliases::new(&home)),
+                Arc::new(LiveSettings::new(&home)),
+                RunNames::default(),
+            )
         }
     }
 
@@ -290,7 +322,7 @@ mod tests {
     fn claude_before_a_whole_name_is_that_model() {
         let local = Local::new(&["org/coder-large", "org/3-small"]);
         let mut names = local.names();
-        names.unknown = UnknownModels::Refuse;
+        names.run.unknown = Some(UnknownModels::Refuse);
         names.aliases.add("mine", "org/3-small").unwrap();
         for (reference, model) in [
             ("claude-org/coder-large", Some("org/coder-large")),
@@ -307,7 +339,7 @@ mod tests {
 
     #[test]
     fn unknown_names_go_to_the_default_then_the_last_used_then_the_only_one() {
-        let mut local = Local::new(&["org/one", "org/two", "org/base*"]);
+        let local = Local::new(&["org/one", "org/two", "org/base*"]);
         assert_eq!(id(&local.names(), "gpt-4o"), None);
         let names = local.names();
         names.ask(|| vec![loaded("org/one", 0, 5), loaded("org/two", 0, 60)]);
@@ -315,10 +347,12 @@ mod tests {
         let names = local.names();
         names.ask(|| vec![loaded("org/one", 0, 5), loaded("org/two", 1, 0)]);
         assert_eq!(id(&names, "claude-opus-5-5").as_deref(), Some("org/two"));
-        local.settings.default_model = Some("one".into());
-        let names = local.names();
-        names.ask(|| vec![loaded("org/two", 1, 0)]);
+        // Also of a server that runs.
+        local.set(&json!({"defaultModel": "one"}));
         assert_eq!(id(&names, "anything").as_deref(), Some("org/one"));
+        let mut names = local.names();
+        names.run.default_model = Some("two".into());
+        assert_eq!(id(&names, "anything").as_deref(), Some("org/two"));
         let single = Local::new(&["org/one", "org/base*"]);
         assert_eq!(id(&single.names(), "gpt-4o").as_deref(), Some("org/one"));
     }
@@ -345,8 +379,8 @@ mod tests {
 
     #[test]
     fn unknown_names_are_refused_when_that_is_wanted() {
-        let mut local = Local::new(&["org/small"]);
-        local.settings.unknown_models = UnknownModels::Refuse;
+        let local = Local::new(&["org/small"]);
+        local.set(&json!({"unknownModels": "refuse"}));
         let error = local.names().resolve("gpt-4o").unwrap_err();
         assert_eq!(
             error,

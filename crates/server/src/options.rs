@@ -52,10 +52,14 @@ impl Options {
 
     /// Whether a key is one of those that open client routes now.
     pub(crate) fn is_known_key(&self, presented: &str) -> bool {
-        let more = self.more_api_keys.as_ref().map(|source| source.api_keys());
+        if let Some(source) = &self.more_api_keys
+            && let Some(key) = source.api_keys().iter().find(|key| key.matches(presented))
+        {
+            source.note_use(key);
+            return true;
+        }
         self.api_keys
             .iter()
-            .chain(more.iter().flatten())
             .chain(&self.owner_key)
             .any(|key| key.matches(presented))
     }
@@ -66,6 +70,9 @@ impl Options {
 pub trait ApiKeySource: fmt::Debug + Send + Sync + 'static {
     /// The keys as they are now.
     fn api_keys(&self) -> Vec<ApiKey>;
+
+    /// One of them has just opened a route.
+    fn note_use(&self, _key: &ApiKey) {}
 }
 
 /// A key of which only the SHA-256 is kept.

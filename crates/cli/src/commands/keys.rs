@@ -34,7 +34,7 @@ enum Action {
 }
 
 pub(crate) fn run(arguments: &Arguments, host: &Host, output: Output) -> anyhow::Result<ExitCode> {
-    let keys = host.api_keys();
+    let keys = &host.api_keys;
     match &arguments.action {
         Action::Add { name } => {
             host.home.create()?;

@@ -1,6 +1,9 @@
 //! `macmlx serve`: the server in the foreground.
 
-use std::process::ExitCode;
+use std::{
+    io::{self, IsTerminal},
+    process::ExitCode,
+};
 
 use clap::{Args, ValueEnum};
 use macmlx_host::{App, AppOptions, DoorOptions, Host, OpenDoor, Owner};
@@ -82,19 +85,16 @@ pub(crate) async fn run(
         &mut settings.dequantize_budget_gb,
         arguments.dequantize_budget,
     );
-    overwrite(
-        &mut settings.unknown_models,
-        arguments.unknown_models.map(|argument| match argument {
-            UnknownModelsArgument::Default => UnknownModels::Default,
-            UnknownModelsArgument::Refuse => UnknownModels::Refuse,
-        }),
-    );
     if let Some(bits) = arguments.kv_bits {
         settings.kv_bits = Some(bits.parse()?);
     }
     let options = AppOptions {
         api_key: arguments.api_key,
         model: arguments.model,
+        unknown_models: arguments.unknown_models.map(|argument| match argument {
+            UnknownModelsArgument::Default => UnknownModels::Default,
+            UnknownModelsArgument::Refuse => UnknownModels::Refuse,
+        }),
         allowed_hosts: arguments.allow_host,
         cors_origins: arguments.allow_origin,
         #[cfg(feature = "playback")]
@@ -110,7 +110,7 @@ pub(crate) async fn run(
         may_move: !arguments.fixed_port,
     };
     let door = app.open_door(door).await?;
-    greet(&door, &host, output)?;
+    greet(&app, &door, &host, output)?;
     tokio::select! {
         () = asked => {}
         () = app.stopping() => {}
@@ -127,8 +127,9 @@ fn overwrite<T>(setting: &mut T, argument: Option<T>) {
 }
 
 /// Says where the server is and how to use it.
-fn greet(door: &OpenDoor, host: &Host, output: Output) -> anyhow::Result<()> {
+fn greet(app: &App, door: &OpenDoor, host: &Host, output: Output) -> anyhow::Result<()> {
     let url = door.url();
+    let ui_url = app.ui_url(door);
     if output.is_json() {
         output::json(&json!({
             "url": url,
@@ -136,6 +137,7 @@ fn greet(door: &OpenDoor, host: &Host, output: Output) -> anyhow::Result<()> {
             "address": door.address,
             "wanted_port": door.wanted_port,
             "needs_api_key": door.needs_api_key,
+            "ui_url": ui_url,
             "pid": std::process::id(),
         }))?;
         return Ok(());
@@ -163,6 +165,10 @@ fn greet(door: &OpenDoor, host: &Host, output: Output) -> anyhow::Result<()> {
         "control: {url}/x/status with the token in {}",
         host.home.control_token_file().display()
     ))?;
+    // Whoever reads this line may do everything, so it goes to people and not into files.
+    if io::stdout().is_terminal() {
+        output::line(&format!("in a browser: {ui_url}"))?;
+    }
     let models = host.library.entries();
     let usable = models.iter().filter(|entry| entry.card().is_some()).count();
     if usable == 0 {
