@@ -1058,7 +1058,7 @@ export interface components {
             decision: "deny" | "allow_once" | "allow_always";
         };
         Settings: {
-            modelDirectory?: string;
+            modelDirectory?: string | null;
             serverPort?: number;
             autoStartServer?: boolean;
             lastLoadedModel?: string | null;
