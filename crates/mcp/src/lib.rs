@@ -7,6 +7,9 @@
 
 mod approvals;
 mod client;
+#[cfg(test)]
+#[path = "../tests/support/fake_server.rs"]
+mod fake_server;
 mod guard;
 mod log_tail;
 mod login_shell;

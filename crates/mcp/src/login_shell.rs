@@ -186,7 +186,7 @@ lines'
         let note = folder.path().join("pid");
         let shell = shell_that(
             folder.path(),
-            &format!("echo $$ > {}; sleep 600 & wait", note.display()),
+            &format!("echo $$ > {}; /bin/sleep 600 & wait", note.display()),
         );
         tokio::time::timeout(Duration::from_secs(20), async {
             assert_eq!(shell.variables().await["PATH"], "/own");
