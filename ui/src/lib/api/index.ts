@@ -5,7 +5,7 @@ export { ApiError, errorText, isAbort } from './errors';
 export { connection, live } from './live.svelte';
 export { loginItem } from './login-item';
 export { queries } from './queries';
-export type { HubSearch, HubSort } from './queries';
+export type { HubSearch, HubSort, LogFilter } from './queries';
 export { events } from './sse';
 export { token } from './token.svelte';
 export type * from './types';

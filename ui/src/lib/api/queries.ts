@@ -1,6 +1,7 @@
 /** Every read of the control routes: its key, and how it is fetched. Events invalidate by these keys. */
 import { infiniteQueryOptions, queryOptions } from '@tanstack/svelte-query';
 import { call, client } from './client';
+import type { LogEntry } from './types';
 
 export type HubSort = 'downloads' | 'likes' | 'modified' | 'trending';
 
@@ -12,8 +13,17 @@ export interface HubSearch {
   limit?: number;
 }
 
+/** Which log entries are wanted: a level and what matters more, one category, a text. */
+export interface LogFilter {
+  level: LogEntry['level'];
+  category?: LogEntry['category'];
+  search?: string;
+}
+
 /** The hub does not tell when it changes. */
 const HUB_STALE_MS = 10 * 60_000;
+
+const LOG_PAGE = 200;
 
 export const queries = {
   status: () =>
@@ -107,6 +117,22 @@ export const queries = {
     queryOptions({
       queryKey: ['settings'],
       queryFn: ({ signal }) => call(client.GET('/x/settings', { signal })),
+    }),
+  /** The newest entries, then page after page of older ones. Forgotten when nobody looks. */
+  logs: (filter: LogFilter) =>
+    infiniteQueryOptions({
+      queryKey: ['logs', filter],
+      gcTime: 0,
+      initialPageParam: undefined as number | undefined,
+      queryFn: ({ pageParam, signal }) =>
+        call(
+          client.GET('/x/logs', {
+            params: { query: { ...filter, limit: LOG_PAGE, before: pageParam } },
+            signal,
+          }),
+        ),
+      getNextPageParam: ({ entries, has_more }) =>
+        has_more ? Math.min(...entries.map((entry) => entry.id)) : undefined,
     }),
   keys: () =>
     queryOptions({
