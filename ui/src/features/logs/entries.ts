@@ -52,11 +52,15 @@ export function visible(
   return { first: Math.min(first, end), end };
 }
 
+/** The fields of an entry as text that follows its message: ` name=value` each. */
+export function fieldsText(entry: LogEntry): string {
+  return Object.entries(entry.fields)
+    .map(([name, value]) => ` ${name}=${fieldText(value)}`)
+    .join('');
+}
+
 /** An entry as one line of text. */
 export function lineOf(entry: LogEntry): string {
-  const fields = Object.entries(entry.fields).map(
-    ([name, value]) => ` ${name}=${fieldText(value)}`,
-  );
   const level = entry.level.toUpperCase().padEnd(5);
-  return `${entry.time} ${level} ${entry.category} ${entry.message}${fields.join('')}`;
+  return `${entry.time} ${level} ${entry.category} ${entry.message}${fieldsText(entry)}`;
 }
