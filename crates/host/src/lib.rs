@@ -11,6 +11,7 @@ mod keys;
 pub mod logs;
 mod names;
 mod parts;
+mod ui;
 
 pub use app::{App, AppOptions};
 /// What requests and answers of the in-process door carry.

@@ -5,8 +5,9 @@ use std::{fmt, sync::Arc, time::Instant};
 use anyhow::Context;
 use axum::Router;
 use macmlx_control::{
-    Activity, Control, Counted, Machine,
+    Activity, Control, Counted, Machine, downloads,
     events::{Event, Events},
+    hub,
     keys::Keys,
     mcp,
     models::{Models, TraitsCache},
@@ -18,7 +19,7 @@ use macmlx_mcp::{LoginShell, Pool, PoolSetup};
 use macmlx_server::{ApiKey, Options};
 use macmlx_settings::{Home, McpServers, ToolPolicies};
 use macmlx_store::{downloads::Downloads, fit, models::Files};
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 
 use crate::{
     AppOptions, Host, Names,
@@ -27,6 +28,7 @@ use crate::{
     engine,
     keys::LiveKeys,
     names::RunNames,
+    ui,
 };
 
 /// The parts that live as long as the application.
@@ -129,6 +131,19 @@ impl Parts {
             self.downloads.clone(),
             backend.clone(),
         ));
+        let models = Arc::new(Models {
+            backend: backend.clone(),
+            catalog: self.names.clone(),
+            library: host.library.clone(),
+            files: files.clone(),
+            aliases: host.aliases.clone(),
+            settings: host.live.clone(),
+            activity: self.activity.clone(),
+            events: self.events.clone(),
+            model_types: macmlx_models::model_types().collect(),
+            fit: self.fit(host),
+            traits: TraitsCache::default(),
+        });
         let control = macmlx_control::router(Control {
             token: self.control_token.clone(),
             status: Arc::new(Sources {
@@ -148,19 +163,12 @@ impl Parts {
             }),
             door: self.door.clone(),
             events: self.events.clone(),
-            models: Arc::new(Models {
-                backend: backend.clone(),
-                catalog: self.names.clone(),
-                library: host.library.clone(),
-                files: files.clone(),
-                aliases: host.aliases.clone(),
-                settings: host.live.clone(),
-                activity: self.activity.clone(),
-                events: self.events.clone(),
-                model_types: macmlx_models::model_types().collect(),
-                fit: self.fit(host),
-                traits: TraitsCache::default(),
+            hub: Arc::new(hub::Sources {
+                connection: host.hub(),
+                models: models.clone(),
             }),
+            downloads: self.downloads.clone(),
+            models,
             settings: Arc::new(SettingsSources {
                 live: host.live.clone(),
                 hf_token: host.hf_token.clone(),
@@ -176,7 +184,7 @@ impl Parts {
             backend,
             self.names.clone(),
             files,
-            control,
+            control.merge(ui::routes()),
             self.server_options.clone(),
         )
     }
@@ -220,7 +228,14 @@ pub(crate) fn forward(parts: &Parts, host: &Host) -> Vec<AbortHandle> {
     let throughput = tokio::spawn(async move { activity.tell(&events).await });
     let (pool, events) = (parts.pool.clone(), parts.events.clone());
     let servers = tokio::spawn(async move { mcp::forward(&pool, &events).await });
-    vec![throughput.abort_handle(), servers.abort_handle()]
+    let jobs = tokio::spawn(downloads::announce(
+        parts.downloads.clone(),
+        parts.events.clone(),
+    ));
+    [throughput, servers, jobs]
+        .iter()
+        .map(JoinHandle::abort_handle)
+        .collect()
 }
 
 /// The id of the model to load first. One that the command line names must be there; one that the
@@ -265,6 +280,7 @@ fn server_options(host: &Host, options: &AppOptions, token: &str) -> anyhow::Res
         owner_key: Some(ApiKey::new(token)),
         allowed_hosts: options.allowed_hosts.clone(),
         cors_origins: options.cors_origins.clone(),
+        front_page: Some(ui::front_page),
         ..Options::default()
     })
 }

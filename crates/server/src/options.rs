@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use axum::response::Response;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
@@ -24,6 +25,8 @@ pub struct Options {
     pub keep_alive: Duration,
     /// Larger request bodies get 413.
     pub body_limit_bytes: usize,
+    /// What browsers get at `/`, where other clients are told that Ollama is running.
+    pub front_page: Option<fn() -> Response>,
 }
 
 impl Default for Options {
@@ -36,6 +39,7 @@ impl Default for Options {
             cors_origins: Vec::new(),
             keep_alive: Duration::from_secs(10),
             body_limit_bytes: 64 * 1024 * 1024,
+            front_page: None,
         }
     }
 }

@@ -2,7 +2,13 @@
 
 use std::sync::Arc;
 
-use axum::{Json, extract::State, routing::get};
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderMap, header},
+    response::{IntoResponse, Response},
+    routing::get,
+};
 use serde::Serialize;
 use utoipa::{ToSchema, openapi::OpenApi};
 
@@ -57,9 +63,34 @@ async fn health() -> Json<Health> {
     Json(Health { status: "ok" })
 }
 
-/// Clients know Ollama by these words.
-async fn root() -> &'static str {
-    "Ollama is running"
+/// Clients know Ollama by these words; people look for a page.
+async fn root(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
+    match app.options.front_page {
+        Some(page) if accepts_html(&headers) => page(),
+        Some(_) | None => "Ollama is running".into_response(),
+    }
+}
+
+/// Whether HTML is asked for by name, as only browsers do.
+fn accepts_html(headers: &HeaderMap) -> bool {
+    headers
+        .get_all(header::ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|range| {
+            let mut parts = range.split(';').map(str::trim);
+            let is_html = parts
+                .next()
+                .is_some_and(|media| media.eq_ignore_ascii_case("text/html"));
+            let is_refused = parts.any(|parameter| {
+                parameter
+                    .strip_prefix("q=")
+                    .and_then(|weight| weight.parse::<f32>().ok())
+                    .is_some_and(|weight| weight <= 0.0)
+            });
+            is_html && !is_refused
+        })
 }
 
 async fn about() -> Json<About> {
@@ -76,4 +107,30 @@ async fn about() -> Json<About> {
 
 async fn document(State(app): State<Arc<App>>) -> Json<OpenApi> {
     Json(app.document.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn browsers_ask_for_html_and_others_do_not() {
+        for (accept, is_browser) in [
+            (
+                "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+                true,
+            ),
+            ("application/json, Text/HTML;q=0.5", true),
+            ("*/*", false),
+            ("text/html;q=0", false),
+            ("text/plain", false),
+        ] {
+            let headers =
+                HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(accept))]);
+            assert_eq!(accepts_html(&headers), is_browser, "{accept}");
+        }
+        assert!(!accepts_html(&HeaderMap::new()));
+    }
 }
