@@ -7,8 +7,7 @@ use axum::{
     response::sse::{self, KeepAlive, Sse},
 };
 use futures::{Stream, StreamExt, future, stream};
-use macmlx_store::logs::Entry;
-use macmlx_store::downloads::Job;
+use macmlx_store::{downloads::Job, logs::Entry};
 use serde::Serialize;
 use tokio::sync::broadcast::{self, error::RecvError};
 use utoipa::ToSchema;
