@@ -197,7 +197,7 @@ fn verdicts() {
     let weights = stored(2_263_000_000, 4_022_000_000);
     for (memory_gb, tokens, expected) in [
         (16, 8192, Verdict::Fits),
-        (8, 16384, Verdict::Tight),
+        (8, 24576, Verdict::Tight),
         (8, 32768, Verdict::No),
         (4, 4096, Verdict::Tight),
         (2, 4096, Verdict::No),
