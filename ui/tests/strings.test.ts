@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'svelte/compiler';
@@ -33,7 +34,7 @@ describe.each(Object.keys(english) as (keyof typeof english)[])('strings of %s',
     const whole = `${feature}.${key}`;
     // Either the key itself, or a template that names its beginning: `chat.state.${…}`.
     const isNamed = [`'${whole}'`, `"${whole}"`, `\`${whole}\``].some((k) => code.includes(k));
-    const heads = [...whole.matchAll(/[.A-Z]/g)].map((m) => whole.slice(0, m.index + 1));
+    const heads = [...whole.matchAll(/[._A-Z]/g)].map((m) => whole.slice(0, m.index + 1));
     const isBuilt = heads.some(
       (head) =>
         head.length > feature.length + 1 &&
@@ -54,28 +55,29 @@ function literals(source: string): string[] {
   const found: string[] = [];
   const hasWords = (text: unknown): text is string =>
     typeof text === 'string' && /\p{L}{2}/u.test(text);
-  const visit = (value: unknown, isQuiet: boolean): void => {
-    if (Array.isArray(value)) value.forEach((item) => visit(item, isQuiet));
+  const visit = (value: unknown, isQuiet: boolean, isUntranslated: boolean): void => {
+    if (Array.isArray(value)) value.forEach((item) => visit(item, isQuiet, isUntranslated));
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
     const node = value as Node;
     if (node.type === 'Attribute') {
       const parts = Array.isArray(node.value) ? (node.value as Node[]) : [];
-      if (READ_ALOUD.has(String(node.name)))
+      if (READ_ALOUD.has(String(node.name)) && !isUntranslated)
         for (const part of parts)
           if (part.type === 'Text' && hasWords(part.data)) found.push(part.data);
       // Snippets and markup may stand inside expressions of attributes.
-      visit(node.value, true);
+      visit(node.value, true, isUntranslated);
       return;
     }
-    if (node.type === 'Text' && !isQuiet && hasWords(node.data)) found.push(node.data.trim());
+    if (node.type === 'Text' && !isQuiet && !isUntranslated && hasWords(node.data))
+      found.push(node.data.trim());
     // Names, keys and code are the same in every language: mark them `translate="no"`.
     const attributes = (Array.isArray(node.attributes) ? node.attributes : []) as Node[];
-    const isUntranslated =
+    const isMarked =
       node.name === 'kbd' || attributes.some((a) => a.name === 'translate' || a.name === 'lang');
     for (const [key, child] of Object.entries(node))
-      if (key !== 'parent') visit(child, isQuiet || isUntranslated);
+      if (key !== 'parent') visit(child, isQuiet, isUntranslated || isMarked);
   };
-  visit(parse(source, { modern: true }).fragment, false);
+  visit(parse(source, { modern: true }).fragment, false, false);
   return found;
 }
 
@@ -85,6 +87,7 @@ describe('literal text', () => {
       'Hello',
       'Some words',
     ]);
+    expect(literals('<input placeholder="npx" translate="no" />')).toEqual([]);
     expect(literals('<code translate="no">curl</code><p class="text-sm">· {x}</p>')).toEqual([]);
   });
 
