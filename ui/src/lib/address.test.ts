@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isHost, isLoopback, nextPort, parsePort, reachOf } from './address';
+import { isHost, isLoopback, nextPort, parsePort, reachOf, splitAddress } from './address';
 
 it.each([
   ['1', 1],
@@ -43,4 +43,15 @@ describe('hosts', () => {
     '%j cannot be one',
     (host) => expect(isHost(host)).toBe(false),
   );
+});
+
+it.each([
+  ['127.0.0.1:8000', { host: '127.0.0.1', port: 8000 }],
+  ['[::1]:8000', { host: '[::1]', port: 8000 }],
+  ['studio.local:80', { host: 'studio.local', port: 80 }],
+  ['127.0.0.1', null],
+  ['::1:8000', null],
+  ['a:0', null],
+])('splits %j', (address, parts) => {
+  expect(splitAddress(address)).toEqual(parts);
 });

@@ -42,3 +42,10 @@ export function isHost(text: string): boolean {
     return bare.startsWith('[') === bare.endsWith(']');
   return /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i.test(bare);
 }
+
+/** The host and port of a socket address: `127.0.0.1:8000`, `[::1]:8000`; null if it is none. */
+export function splitAddress(address: string): { host: string; port: number } | null {
+  const [, host = '', port = ''] = /^(\[[^\]]+\]|[^:]+):(\d+)$/.exec(address) ?? [];
+  const number = parsePort(port);
+  return number === null ? null : { host, port: number };
+}

@@ -15,11 +15,15 @@ export function closeDoor(): Promise<DoorState> {
   return call(client.POST('/x/door/close', { body: {} }));
 }
 
-/** Stores another address; a door that is read when it opens is moved by opening it again. */
+/** An open door stays where it is; it is opened where the settings say. */
+export async function reopenDoor(): Promise<DoorState> {
+  await closeDoor();
+  return openDoor();
+}
+
+/** Stores another address; an open door is moved there. */
 export async function moveDoor(address: Address, isOpen: boolean): Promise<DoorState | null> {
   const body = { serverHost: address.host, serverPort: address.port };
   await call(client.PATCH('/x/settings', { body }));
-  if (!isOpen) return null;
-  await closeDoor();
-  return openDoor();
+  return isOpen ? reopenDoor() : null;
 }
