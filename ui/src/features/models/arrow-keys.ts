@@ -22,12 +22,15 @@ export const arrowKeys: Attachment<HTMLElement> = (list) => {
   return () => list.removeEventListener('keydown', onkeydown);
 };
 
-/** Puts the focus on the first row of a list, from the field above it. */
-export function focusFirstRow(list: HTMLElement | null): void {
-  list?.querySelector<HTMLElement>('[data-row]')?.focus();
+/** Puts the focus on a row, counted from 0, or on the last one where there are fewer. */
+export function focusRowAt(list: HTMLElement | null, index: number): void {
+  const rows = list?.querySelectorAll<HTMLElement>('[data-row]');
+  rows?.[Math.min(index, rows.length - 1)]?.focus();
 }
 
-/** Puts the focus back on the row of an id. */
+/** Puts the focus back on the row of an id, or on the first where that is gone. */
 export function focusRow(list: HTMLElement | null, id: string): void {
-  list?.querySelector<HTMLElement>(`[data-row="${CSS.escape(id)}"]`)?.focus();
+  const row = list?.querySelector<HTMLElement>(`[data-row="${CSS.escape(id)}"]`);
+  if (row) row.focus();
+  else focusRowAt(list, 0);
 }
