@@ -14,7 +14,13 @@ use tokio::sync::broadcast::error::RecvError;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::{Problem, body::Body, date::rfc3339, events::Event, reply::ErrorBody};
+use crate::{
+    Problem,
+    body::Body,
+    date::rfc3339,
+    events::{Event, Events},
+    reply::ErrorBody,
+};
 
 /// All servers.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -233,15 +239,17 @@ async fn put_tool_policy(
     Path((name, tool)): Path<(String, String)>,
     Body(put): Body<PolicyPut>,
 ) -> Result<Json<McpServer>, Problem> {
-    let status = pool
-        .set_policy(&name, &tool, put.policy)
+    pool.set_policy(&name, &tool, put.policy)
         .await
         .map_err(problem)?;
+    let status = pool.server(&name);
+    let status = status.ok_or_else(|| problem(PoolError::NoServer { name }))?;
     Ok(Json(server(status, &pool).await))
 }
 
 async fn server(status: ServerStatus, pool: &Pool) -> McpServer {
-    wire(status, &pool.all_policies().await)
+    let policies = pool.all_policies().await;
+    wire(status, &policies)
 }
 
 fn wire(status: ServerStatus, policies: &BTreeMap<String, ToolPolicy>) -> McpServer {

@@ -232,20 +232,21 @@ impl Pool {
         server: &str,
         tool: &str,
         policy: ToolPolicy,
-    ) -> Result<(), PoolError> {
+    ) -> Result<ServerStatus, PoolError> {
         let status = self.found(server)?;
-        let Some(tool) = status.tools.into_iter().find(|known| known.name == tool) else {
+        let Some(tool) = status.tools.iter().find(|known| known.name == tool) else {
             return Err(PoolError::NoTool {
                 server: server.into(),
                 tool: tool.into(),
             });
         };
+        let tool = tool.full_name.clone();
         let policies = self.inner.setup.policies.clone();
-        blocking(move || policies.set(&tool.full_name, policy)).await??;
+        blocking(move || policies.set(&tool, policy)).await??;
         self.inner.tell(PoolChange::Server {
             name: server.into(),
         });
-        Ok(())
+        Ok(status)
     }
 
     /// Policies of tools by their full names; all others are asked about.
