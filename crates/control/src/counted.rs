@@ -189,7 +189,7 @@ impl Stream for Observed {
                 Some(Err(error)) => note_failure(self.loading.as_mut(), error),
                 None => {}
             }
-            self.loading.take();
+            self.loading = None;
         }
         next
     }

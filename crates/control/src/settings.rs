@@ -107,7 +107,7 @@ impl PartialSchema for SettingsPatch {
         for (key, schema) in properties() {
             let null = ObjectBuilder::new().schema_type(Type::Null).build();
             let either = OneOfBuilder::new().item(null).item(schema).build();
-            object = object.property(key, either);
+            object = object.property(key, Schema::OneOf(either));
         }
         object
             .additional_properties(Some(AdditionalProperties::FreeForm(false)))

@@ -16,7 +16,7 @@ use macmlx_control::{
 };
 use macmlx_inference::Backend;
 use macmlx_mcp::{LoginShell, Pool, PoolSetup};
-use macmlx_server::{ApiKey, Options};
+use macmlx_server::{ApiKey, ApiKeySource, Options};
 use macmlx_settings::{Home, McpServers, ToolPolicies};
 use macmlx_store::{downloads::Downloads, fit, models::Files};
 use tokio::task::{AbortHandle, JoinHandle};
@@ -261,7 +261,7 @@ fn server_options(host: &Host, options: &AppOptions, token: &str) -> anyhow::Res
         Some(key) => Some(key.as_str()).filter(|key| !key.is_empty()),
         None => None,
     };
-    let more_api_keys = if options.is_private {
+    let more_api_keys: Option<Arc<dyn ApiKeySource>> = if options.is_private {
         None
     } else {
         // A list that cannot be read ends the start: it must not open the server.
@@ -271,7 +271,7 @@ fn server_options(host: &Host, options: &AppOptions, token: &str) -> anyhow::Res
             named: host.api_keys.clone(),
             settings,
         };
-        Some(Arc::new(keys) as _)
+        Some(Arc::new(keys))
     };
     Ok(Options {
         api_keys: own_key.map(ApiKey::new).into_iter().collect(),
