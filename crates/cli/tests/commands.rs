@@ -298,6 +298,11 @@ fn a_server_lives_answers_and_is_stopped() {
     assert_eq!(record["pid"], served.child.id());
     assert_eq!(record["port"].to_string(), port);
     assert_eq!(record["owner"], "cli");
+    let token = fs::read_to_string(home.path().join("data/control-token")).unwrap();
+    assert_eq!(
+        served.greeting["ui_url"],
+        format!("http://127.0.0.1:{port}/#token={}", token.trim())
+    );
 
     assert!(
         home.fail(&["serve"])

@@ -1,6 +1,6 @@
 //! This process and the machine it runs on.
 
-use std::{path::Path, sync::Mutex};
+use std::sync::Mutex;
 
 use serde::Serialize;
 use sysinfo::{CpuRefreshKind, ProcessRefreshKind, ProcessesToUpdate, RefreshKind, System};
@@ -82,11 +82,4 @@ impl Machine {
             total: system.total_memory(),
         }
     }
-}
-
-/// Free bytes of the volume where a folder is or will be. Blocks.
-pub(crate) fn free_bytes(folder: &Path) -> Option<u64> {
-    let existing = folder.ancestors().find(|ancestor| ancestor.exists())?;
-    let status = rustix::fs::statvfs(existing).ok()?;
-    Some(status.f_bavail.saturating_mul(status.f_frsize))
 }

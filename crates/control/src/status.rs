@@ -4,6 +4,7 @@ use std::{path::PathBuf, sync::Arc, time::Instant};
 
 use axum::{Json, extract::State, http::StatusCode};
 use macmlx_inference::{Backend, Catalog, LoadedModel};
+use macmlx_store::disk;
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -11,7 +12,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::{
     Activity, Problem, Throughput,
     door::{Door, DoorState},
-    machine::{self, Machine, Platform},
+    machine::{Machine, Platform},
 };
 
 /// What the status is made of.
@@ -153,7 +154,7 @@ async fn status(State(sources): State<Arc<Sources>>) -> Result<Json<Status>, Pro
         .collect();
     let (catalog, folder) = (sources.catalog.clone(), sources.models.clone());
     let (local_models, models_disk_free_bytes) =
-        tokio::task::spawn_blocking(move || (catalog.list().len(), machine::free_bytes(&folder)))
+        tokio::task::spawn_blocking(move || (catalog.list().len(), disk::free_bytes(&folder).ok()))
             .await?;
     let memory = sources.machine.memory();
     Ok(Json(Status {

@@ -244,6 +244,10 @@ impl TcpDoor {
     pub(crate) async fn shut(&self) {
         let mut serving = self.serving.lock().await;
         let Some(serving) = serving.take() else {
+            let has_failed = matches!(*lock(&self.seen), Seen::Failed(_));
+            if has_failed {
+                self.show(Seen::Closed);
+            }
             return;
         };
         if let Some(claim) = &mut *lock(&self.claim) {

@@ -4,6 +4,7 @@
 mod app;
 mod chat_template;
 mod claim;
+mod defaults;
 mod door;
 mod engine;
 mod environment;

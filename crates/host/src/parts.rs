@@ -5,25 +5,30 @@ use std::{fmt, sync::Arc, time::Instant};
 use anyhow::Context;
 use axum::Router;
 use macmlx_control::{
-    Activity, Control, Counted, Machine, downloads,
+    Activity, Control, Counted, Machine,
+    chat::Chat,
+    conversations::ConversationSources,
+    downloads,
     events::{Event, Events},
     hub,
     keys::Keys,
     mcp,
     models::{Models, TraitsCache},
+    parameters::ParameterSources,
     settings::SettingsSources,
     status::{self, Sources},
 };
 use macmlx_inference::Backend;
-use macmlx_mcp::{LoginShell, Pool, PoolSetup};
+use macmlx_mcp::{Approvals, LoginShell, Pool, PoolSetup, ToolLoop};
 use macmlx_server::{ApiKey, ApiKeySource, Options};
-use macmlx_settings::{Home, McpServers, ToolPolicies};
-use macmlx_store::{downloads::Downloads, fit, models::Files};
+use macmlx_settings::{Home, McpServers, ModelParametersFolder, ToolPolicies};
+use macmlx_store::{conversations::Conversations, downloads::Downloads, fit, models::Files};
 use tokio::task::{AbortHandle, JoinHandle};
 
 use crate::{
     AppOptions, Host, Names,
     claim::{Claim, Owner},
+    defaults::{ModelDefaults, unload_idle},
     door::{Behind, TcpDoor},
     engine,
     keys::LiveKeys,
@@ -41,6 +46,8 @@ pub(crate) struct Parts {
     machine: Arc<Machine>,
     downloads: Downloads,
     pool: Arc<Pool>,
+    parameters: Arc<ModelParametersFolder>,
+    is_private: bool,
     server_options: Options,
     /// Model to load when the door opens first.
     preload: Option<String>,
@@ -85,13 +92,19 @@ impl Parts {
         let server_options = server_options(host, options, &control_token)?;
         let events = Arc::new(Events::default());
         let activity = Arc::new(Activity::default());
+        let parameters = parameters(host, options);
         let backend: Arc<dyn Backend> = Arc::new(Counted::new(
-            answering(host, options, &names)?,
+            Arc::new(ModelDefaults::new(
+                answering(host, options, &names)?,
+                names.clone(),
+                parameters.clone(),
+            )),
             names.clone(),
             activity.clone(),
             events.clone(),
         ));
         let weak = Arc::downgrade(&backend);
+        tokio::spawn(unload_idle(weak.clone(), parameters.clone()));
         names.ask(move || {
             weak.upgrade()
                 .map_or_else(Vec::new, |backend| backend.loaded())
@@ -111,6 +124,8 @@ impl Parts {
             machine: Arc::default(),
             downloads: host.downloads(),
             pool: Arc::new(pool(host, options)),
+            parameters,
+            is_private: options.is_private,
             server_options,
             preload,
         };
@@ -144,6 +159,11 @@ impl Parts {
             fit: self.fit(host),
             traits: TraitsCache::default(),
         });
+        let conversations = Arc::new(ConversationSources::new(
+            Arc::new(Conversations::new(host.home.conversations())),
+            self.events.clone(),
+        ));
+        let approvals = Arc::new(Approvals::new(self.pool.policies().clone()));
         let control = macmlx_control::router(Control {
             token: self.control_token.clone(),
             status: Arc::new(Sources {
@@ -179,6 +199,24 @@ impl Parts {
             }),
             logs: host.logs.clone(),
             mcp: self.pool.clone(),
+            conversations: conversations.clone(),
+            chat: Arc::new(Chat {
+                conversations,
+                backend: Arc::new(ToolLoop::new(
+                    backend.clone(),
+                    self.pool.clone(),
+                    approvals.clone(),
+                )),
+                catalog: self.names.clone(),
+                parameters: self.parameters.clone(),
+                pool: self.pool.clone(),
+                approvals,
+            }),
+            parameters: Arc::new(ParameterSources {
+                folder: self.parameters.clone(),
+                library: host.library.clone(),
+                events: self.events.clone(),
+            }),
         });
         macmlx_server::router(
             backend,
@@ -228,6 +266,10 @@ pub(crate) fn forward(parts: &Parts, host: &Host) -> Vec<AbortHandle> {
     let throughput = tokio::spawn(async move { activity.tell(&events).await });
     let (pool, events) = (parts.pool.clone(), parts.events.clone());
     let servers = tokio::spawn(async move { mcp::forward(&pool, &events).await });
+    if !parts.is_private {
+        let interrupted = parts.downloads.clone();
+        tokio::spawn(async move { interrupted.resume_interrupted().await });
+    }
     let jobs = tokio::spawn(downloads::announce(
         parts.downloads.clone(),
         parts.events.clone(),
@@ -304,6 +346,18 @@ fn answering(
     }
     let _ = options;
     Ok(Arc::new(host.engine(names.clone())))
+}
+
+/// Parameters of models. Aliases that older versions kept there become names, except for a command
+/// of its own, which changes no settings.
+fn parameters(host: &Host, options: &AppOptions) -> Arc<ModelParametersFolder> {
+    let folder = ModelParametersFolder::new(&host.home, host.aliases.clone());
+    if !options.is_private
+        && let Err(error) = folder.import_aliases()
+    {
+        tracing::warn!(%error, "aliases of older versions are not known");
+    }
+    Arc::new(folder)
 }
 
 /// The servers of mcp.json. A command of its own runs none.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::bail;
-use macmlx_host::{Host, Presence, presence, running};
+use macmlx_host::{Host, Presence, presence};
 use serde_json::json;
 
 use super::without_server;
@@ -33,7 +33,8 @@ pub(crate) async fn run(host: &Host, output: Output) -> anyhow::Result<ExitCode>
     };
     Remote::of_record(host, &record)?.shut_down().await?;
     let begun = Instant::now();
-    while running(&host.home).is_some() {
+    // The record goes first, the home is free once the last answer has ended.
+    while presence(&host.home) != Presence::Nobody {
         if begun.elapsed() > PATIENCE {
             bail!(
                 "the server (pid {}) does not end; `kill {}` ends it by force",

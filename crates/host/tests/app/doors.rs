@@ -6,10 +6,9 @@ use axum::http::StatusCode;
 use futures::StreamExt;
 use macmlx_host::{DoorOptions, Owner, Presence, presence};
 use macmlx_settings::Home;
-use reqwest::Client;
 use serde_json::{Value, json};
 
-use crate::support::{Running, any_port};
+use crate::support::{Running, any_port, client};
 
 #[tokio::test]
 async fn the_window_is_answered_without_a_port_and_with_one() {
@@ -25,7 +24,7 @@ async fn the_window_is_answered_without_a_port_and_with_one() {
     assert_eq!(running.open().await.address, first.address, "it is open");
     let health = format!("{}/health", first.url());
     assert!(
-        Client::new()
+        client()
             .get(&health)
             .send()
             .await
@@ -38,7 +37,7 @@ async fn the_window_is_answered_without_a_port_and_with_one() {
     assert_eq!(body["url"], first.url());
 
     running.app.close_door().await;
-    assert!(Client::new().get(&health).send().await.is_err());
+    assert!(client().get(&health).send().await.is_err());
     let (_, body) = running.call("GET", "/x/door", "").await;
     assert_eq!(body["state"], "closed");
 
@@ -49,7 +48,7 @@ async fn the_window_is_answered_without_a_port_and_with_one() {
     };
     running.app.open_door(again).await.unwrap();
     assert!(
-        Client::new()
+        client()
             .get(&health)
             .send()
             .await
@@ -58,7 +57,7 @@ async fn the_window_is_answered_without_a_port_and_with_one() {
             .is_success()
     );
     running.app.shut_down().await;
-    assert!(Client::new().get(&health).send().await.is_err());
+    assert!(client().get(&health).send().await.is_err());
     let (status, _) = running.call("GET", "/x/status", "").await;
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
 }
@@ -112,7 +111,7 @@ async fn keys_that_are_made_or_set_count_from_the_next_request_on() {
     let door = running.open().await;
     let models = format!("{}/v1/models", door.url());
     let status = async |key: Option<&str>| {
-        let mut request = Client::new().get(&models);
+        let mut request = client().get(&models);
         if let Some(key) = key {
             request = request.bearer_auth(key);
         }
@@ -154,7 +153,7 @@ async fn keys_that_are_made_or_set_count_from_the_next_request_on() {
 async fn a_watcher_of_events_does_not_hold_the_door() {
     let running = Running::start().await;
     let door = running.open().await;
-    let response = Client::new()
+    let response = client()
         .get(format!("{}/x/events", door.url()))
         .bearer_auth(running.app.control_token())
         .send()

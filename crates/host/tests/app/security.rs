@@ -2,10 +2,10 @@
 //! nothing changes.
 
 use macmlx_host::DoorOptions;
-use reqwest::{Client, Method, RequestBuilder, header};
+use reqwest::{Method, RequestBuilder, header};
 use serde_json::Value;
 
-use crate::support::Running;
+use crate::support::{Running, client};
 
 /// A route of the document.
 struct Route {
@@ -36,7 +36,7 @@ fn filled(path: &str) -> String {
     path.split('/')
         .map(|segment| {
             if segment.starts_with('{') {
-                "a"
+                "00000000-0000-4000-8000-000000000000"
             } else {
                 segment
             }
@@ -115,7 +115,7 @@ async fn no_attack_gets_or_changes_anything() {
     let token = running.app.control_token().to_owned();
     let stopping = running.app.stopping();
     let (routes, before) = (routes(&running).await, running.state());
-    let client = Client::new();
+    let client = client();
     for route in &routes {
         let url = format!("{}{}", door.url(), route.path);
         for (name, expected, attack) in ATTACKS {
@@ -210,6 +210,6 @@ async fn other_machines_come_in_with_a_key_only() {
     // The last key goes: the door stays closed to everyone rather than open to all.
     running.call("DELETE", "/x/keys/a", "").await;
     let url = format!("http://127.0.0.1:{}/v1/models", door.address.port());
-    assert_eq!(Client::new().get(url).send().await.unwrap().status(), 401);
+    assert_eq!(client().get(url).send().await.unwrap().status(), 401);
     running.app.shut_down().await;
 }

@@ -10,6 +10,11 @@ use macmlx_host::{App, AppOptions, DoorOptions, Host, OpenDoor, Owner};
 use macmlx_settings::Environment;
 use serde_json::Value;
 
+/// Asks this machine only.
+pub(crate) fn client() -> reqwest::Client {
+    reqwest::Client::builder().no_proxy().build().unwrap()
+}
+
 pub(crate) struct Running {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) app: App,

@@ -1,11 +1,11 @@
 //! What a browser gets.
 
-use reqwest::{Client, Response};
+use reqwest::Response;
 
-use crate::support::Running;
+use crate::support::{Running, client};
 
 async fn get(url: &str, accept: &str) -> Response {
-    let request = Client::new().get(url).header("accept", accept);
+    let request = client().get(url).header("accept", accept);
     request.send().await.unwrap()
 }
 

@@ -2,12 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use macmlx_server::Options;
+use axum::{body::Body, http::Request};
+use macmlx_inference::{ScriptedCatalog, ScriptedModelFiles};
+use macmlx_server::{InProcess, Options, router};
 use macmlx_test_support::sse::Reader;
 use reqwest::{Client, StatusCode};
 use serde_json::Value;
 
-use crate::support::{chat, completed, finished, led, start_shared, started, text};
+use crate::support::{card, chat, completed, finished, led, start_shared, started, text};
 
 const LONG: Duration = Duration::from_mins(1);
 
@@ -72,4 +74,32 @@ async fn after_the_grace_a_whole_answer_is_503() {
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(response.headers()["retry-after"], "1");
     server.task.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn the_way_in_without_a_port_ends_streams_with_a_frame() {
+    let (backend, mut hand) = led();
+    let router = router(
+        Arc::new(backend),
+        Arc::new(ScriptedCatalog(vec![card("org/small")])),
+        Arc::new(ScriptedModelFiles::default()),
+        axum::Router::new(),
+        Options::default(),
+    );
+    let window = InProcess::new(router);
+    let request = Request::post("/v1/chat/completions")
+        .header("content-type", "application/json")
+        .body(Body::from(chat(true).to_string()))
+        .unwrap();
+    hand.admit();
+    hand.say(started());
+    let response = window.call(request).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    window.close();
+    let records = Reader::new(response.into_body().into_data_stream())
+        .rest()
+        .await;
+    let last: Value = serde_json::from_str(records.last().unwrap().data().unwrap()).unwrap();
+    assert_eq!(last["error"]["code"], "shutting_down");
+    hand.dropped().await;
 }

@@ -74,7 +74,7 @@ pub(crate) async fn start_with_files(
     }
 }
 
-fn card(id: &str) -> ModelCard {
+pub(crate) fn card(id: &str) -> ModelCard {
     ModelCard {
         id: id.into(),
         path: "/nowhere".into(),
