@@ -81,8 +81,9 @@ mod tests {
     #[tokio::test]
     async fn keeps_the_last_lines() {
         let log = LogTail::default();
-        let text: String = (0..150).map(|line| format!("line {line}\r\n\n")).collect();
-        log.follow(format!("{text}the end").as_bytes()).await;
+        let lines: Vec<_> = (0..150).map(|line| format!("line {line}\r\n")).collect();
+        let text = lines.join("\n") + "\nthe end";
+        log.follow(text.as_bytes()).await;
         let lines = log.lines();
         assert_eq!(lines.len(), 100);
         assert_eq!(lines[0], "line 51");

@@ -13,7 +13,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use futures::future::BoxFuture;
+use futures::{
+    FutureExt,
+    future::{BoxFuture, Fuse, FusedFuture},
+};
 use macmlx_settings::{McpServer, McpServerKind};
 use rmcp::{
     RoleClient,
@@ -266,6 +269,8 @@ enum End {
 
 async fn supervise(shared: Arc<Shared>, transport: Arc<dyn Transport>, stop: CancellationToken) {
     let mut failures = 0;
+    // Who is stopped now is stopped below.
+    stop.run_until_cancelled(transport.prepare()).await;
     loop {
         match run(&shared, &*transport, &stop).await {
             End::Stopped => break,
@@ -324,7 +329,7 @@ async fn run(shared: &Arc<Shared>, transport: &dyn Transport, stop: &Cancellatio
         match list_tools(&shared.name, connection.service.peer()).await {
             Ok(tools) => Ok((connection, tools)),
             Err(error) => {
-                close(connection.service.cancel(), connection.process).await;
+                close(connection.service.cancel().fuse(), connection.process).await;
                 Err(format!("it does not list its tools: {error}"))
             }
         }
@@ -371,7 +376,7 @@ async fn run(shared: &Arc<Shared>, transport: &dyn Transport, stop: &Cancellatio
     });
     let began = Instant::now();
     let cancel = service.cancellation_token();
-    let mut closed: BoxFuture<'static, _> = Box::pin(service.waiting());
+    let mut closed: Fuse<BoxFuture<'static, _>> = service.waiting().boxed().fuse();
     let reason = tokio::select! {
         _ = &mut closed => Some("it ended".to_owned()),
         reason = watch_over(shared, &peer, &tools_changed) => Some(reason),
@@ -381,8 +386,9 @@ async fn run(shared: &Arc<Shared>, transport: &dyn Transport, stop: &Cancellatio
         live.tools.clear();
         live.pid = None;
         live.peer = None;
-        if reason.is_some() {
+        if let Some(reason) = &reason {
             live.state = ServerState::Failed;
+            live.error = Some(reason.clone());
             live.failures = live.failures.max(1);
         }
     });
@@ -451,12 +457,14 @@ async fn list_tools(server: &str, peer: &Peer<RoleClient>) -> Result<Vec<Tool>, 
         .collect())
 }
 
-/// Closes the connection first, so that a process sees the end of its input.
+/// Waits for the connection to close first, so that a process sees the end of its input.
 async fn close(
-    closed: impl Future<Output = Result<QuitReason, JoinError>>,
+    closed: impl FusedFuture<Output = Result<QuitReason, JoinError>>,
     process: Option<Process>,
 ) {
-    let _ = timeout(Duration::from_secs(1), closed).await;
+    if !closed.is_terminated() {
+        let _ = timeout(Duration::from_secs(1), closed).await;
+    }
     if let Some(process) = process {
         process.stop().await;
     }

@@ -2,9 +2,9 @@
 
 use std::{
     collections::BTreeMap,
-    fs, io,
+    fs::{self, File},
+    io,
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
 };
 
 use serde_json::{Map, Value, json};
@@ -23,7 +23,6 @@ pub struct McpServers {
     path: PathBuf,
     user_home: Option<PathBuf>,
     variables: BTreeMap<String, String>,
-    writing: Mutex<()>,
 }
 
 /// One server as the file has it.
@@ -104,7 +103,6 @@ impl McpServers {
             path: home.mcp_file(),
             user_home: environment.user_home.clone(),
             variables: environment.variables.clone(),
-            writing: Mutex::new(()),
         }
     }
 
@@ -126,7 +124,7 @@ impl McpServers {
         if edit.command.trim().is_empty() {
             return Err(McpServersError::NoCommand);
         }
-        let _writing = self.lock();
+        let _alone = self.lock()?;
         let mut document = self.read()?;
         let mut entry = match document.servers.get(name) {
             Some(Value::Object(entry)) => entry.clone(),
@@ -173,7 +171,7 @@ impl McpServers {
 
     /// Forgets a server; returns whether it was there. Blocks on the disk.
     pub fn remove(&self, name: &str) -> Result<bool, McpServersError> {
-        let _writing = self.lock();
+        let _alone = self.lock()?;
         let mut document = self.read()?;
         if document.servers.shift_remove(name).is_none() {
             return Ok(false);
@@ -218,8 +216,12 @@ impl McpServers {
         })
     }
 
-    fn lock(&self) -> impl Drop + '_ {
-        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Keeps other writers out until it is dropped.
+    fn lock(&self) -> Result<File, McpServersError> {
+        state_file::lock(&self.path).map_err(|source| McpServersError::Io {
+            path: self.path.clone(),
+            source,
+        })
     }
 
     fn read(&self) -> Result<Document, McpServersError> {

@@ -2,7 +2,7 @@
 
 pub(crate) mod stdio;
 
-use std::{io, process::ExitStatus, sync::Arc};
+use std::{future, io, process::ExitStatus, sync::Arc};
 
 use futures::future::BoxFuture;
 use macmlx_settings::McpServersError;
@@ -12,6 +12,11 @@ use crate::{client::Client, log_tail::LogTail, process::Process};
 
 /// A way to reach one server.
 pub(crate) trait Transport: Send + Sync + 'static {
+    /// Does what is to be done once and takes time for which no server is to blame.
+    fn prepare(&self) -> BoxFuture<'_, ()> {
+        Box::pin(future::ready(()))
+    }
+
     /// Reaches the server and shakes hands. Dropping the future undoes what it has begun.
     fn open(
         &self,

@@ -31,6 +31,10 @@ pub(crate) struct Stdio {
 }
 
 impl Transport for Stdio {
+    fn prepare(&self) -> BoxFuture<'_, ()> {
+        self.shell.variables().map(|_| ()).boxed()
+    }
+
     fn open(
         &self,
         client: Client,
