@@ -8,11 +8,11 @@ export interface Address {
 }
 
 export function openDoor(): Promise<DoorState> {
-  return call(client.POST('/x/door/open', { body: {} }));
+  return call(client.POST('/x/door/open'));
 }
 
 export function closeDoor(): Promise<DoorState> {
-  return call(client.POST('/x/door/close', { body: {} }));
+  return call(client.POST('/x/door/close'));
 }
 
 /** An open door stays where it is; it is opened where the settings say. */
