@@ -26,6 +26,7 @@ it('says how much is here', () => {
   expect(amountText(job)).toBe('1.2 GB of 4.3 GB · 28%');
   expect(amountText({ ...job, total_bytes: null, done_bytes: 0 })).toBe('');
   expect(amountText({ ...job, total_bytes: null, done_bytes: 5000 })).toBe('5 kB');
+  expect(amountText({ ...job, state: 'done', done_bytes: 4_300_000_000 })).toBe('4.3 GB');
 });
 
 it('says how fast it comes and how long it takes', () => {

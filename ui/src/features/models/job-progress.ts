@@ -16,10 +16,10 @@ export function share(job: Pick<DownloadJob, 'total_bytes' | 'done_bytes'>): num
   return job.total_bytes === 0 ? 1 : Math.min(1, job.done_bytes / job.total_bytes);
 }
 
-/** `1.2 GB of 4.3 GB · 28%`. */
+/** `1.2 GB of 4.3 GB · 28%`; the size alone when all is here. */
 export function amountText(job: DownloadJob): string {
   const part = share(job);
-  if (part === null || job.total_bytes === null)
+  if (part === null || job.total_bytes === null || job.state === 'done')
     return job.done_bytes > 0 ? formatBytes(job.done_bytes) : '';
   const amount = t('models.amount', {
     done: formatBytes(job.done_bytes),

@@ -26,7 +26,6 @@ async function run(
 }
 
 const path = (id: string) => ({ params: { path: { id } } });
-const post = (id: string) => ({ ...path(id), body: {} });
 
 /** Each resolves to whether it was done; a refusal is shown as a message. */
 export const jobs = {
@@ -34,10 +33,10 @@ export const jobs = {
   start: (cache: QueryClient, model: string) =>
     run(cache, model, () => call(client.POST('/x/downloads', { body: { model } }))),
   pause: (cache: QueryClient, id: string) =>
-    run(cache, id, () => call(client.POST('/x/downloads/{id}/pause', post(id)))),
+    run(cache, id, () => call(client.POST('/x/downloads/{id}/pause', path(id)))),
   /** Goes on with a paused job, tries a failed one again. */
   resume: (cache: QueryClient, id: string) =>
-    run(cache, id, () => call(client.POST('/x/downloads/{id}/resume', post(id)))),
+    run(cache, id, () => call(client.POST('/x/downloads/{id}/resume', path(id)))),
   /** Cancels, or takes a finished job off the list. */
   remove: (cache: QueryClient, id: string) =>
     run(cache, id, () => call(client.DELETE('/x/downloads/{id}', path(id)))),

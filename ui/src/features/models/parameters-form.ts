@@ -12,10 +12,10 @@ export interface NumberField {
 
 export const NUMBER_FIELDS: NumberField[] = [
   { key: 'temperature', min: 0, max: 2, step: 0.05, isInteger: false },
-  { key: 'topP', min: 0, max: 1, step: 0.01, isInteger: false },
-  { key: 'topK', min: 0, max: 1000, step: 1, isInteger: true },
+  { key: 'topP', min: 0.01, max: 1, step: 0.01, isInteger: false },
+  { key: 'topK', min: 0, max: 1_000_000, step: 1, isInteger: true },
   { key: 'minP', min: 0, max: 1, step: 0.01, isInteger: false },
-  { key: 'repetitionPenalty', min: 0.1, max: 2, step: 0.01, isInteger: false },
+  { key: 'repetitionPenalty', min: 0.01, max: 10, step: 0.01, isInteger: false },
   { key: 'maxTokens', min: 1, max: 1_000_000, step: 1, isInteger: true },
 ];
 
