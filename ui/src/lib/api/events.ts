@@ -78,8 +78,14 @@ export function apply(cache: QueryClient, event: Event): void {
     case 'mcp_server':
       putMcpServer(cache, event.server);
       break;
+    case 'mcp_server_removed':
+    case 'mcp_changed':
+      refetch('mcp');
+      break;
     case 'keys_changed':
       refetch('keys');
+      // Whether clients must send one.
+      refetch('door');
       break;
     case 'lagged':
       void cache.invalidateQueries();
