@@ -77,6 +77,7 @@ impl Category {
 pub struct Entry {
     /// Rises by one with each entry.
     #[serde(default)]
+    #[schema(required)]
     pub id: u64,
     /// RFC 3339, in UTC.
     #[serde(with = "time::serde::rfc3339")]
@@ -87,7 +88,7 @@ pub struct Entry {
     pub message: String,
     /// What else was noted, by name.
     #[serde(default)]
-    #[schema(value_type = Object)]
+    #[schema(value_type = Object, required)]
     pub fields: Map<String, Value>,
 }
 
