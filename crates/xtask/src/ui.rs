@@ -98,6 +98,8 @@ fn types() -> Result<String> {
                 "--alphabetize",
                 "--root-types",
                 "--root-types-no-schema-prefix",
+                // Objects of any shape hold something that must be looked at, not nothing.
+                "--empty-objects-unknown",
             ])
             .current_dir(&folder),
     );
