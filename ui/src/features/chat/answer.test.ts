@@ -123,6 +123,17 @@ describe('an answer', () => {
     expect(answer.entries[1]).toMatchObject({ content: 'final', finishReason: 'stop' });
   });
 
+  it('waits for the model again after a round of tools', () => {
+    const round = message('a1', 'assistant', { finishReason: 'tool_calls' });
+    const answer = fold(asked('hi'), [
+      ...opening,
+      { type: 'tool_call', call: { id: 'c', name: 'read', server: 'fs', title: null } },
+      { type: 'tool_result', id: 'c', state: 'done', content: 'yes', duration_ms: 1 },
+      { type: 'message', message: round },
+    ]);
+    expect(answer.phase).toBe('waiting');
+  });
+
   it('shows an error in place and ends what was under way', () => {
     const answer = fold(asked('hi'), [
       ...opening,

@@ -70,8 +70,12 @@ function endReasoning(answer: Answer, now: number): Answer {
 /** The answer after one more event; `now` in milliseconds dates the reasoning. */
 export function reduce(answer: Answer, event: ChatEvent, now: number): Answer {
   switch (event.type) {
-    case 'message':
-      return { ...answer, entries: put(answer.entries, entryOf(event.message)) };
+    case 'message': {
+      const entry = entryOf(event.message);
+      // After a round of tools the model reads their results.
+      const phase = entry.finishReason === 'tool_calls' ? 'waiting' : answer.phase;
+      return { ...answer, phase, prefill: null, entries: put(answer.entries, entry) };
+    }
     case 'assistant_started':
       return {
         ...answer,

@@ -23,10 +23,10 @@ export interface Entry {
   reasoning: string;
   reasoningSeconds: number | null;
   calls: Call[];
-  usage: Message['usage'];
-  timings: Message['timings'];
+  usage: Message['usage'] | null;
+  timings: Message['timings'] | null;
   /** Null while it is being written. */
-  finishReason: Message['finishReason'];
+  finishReason: Message['finishReason'] | null;
   error: string | null;
   model: string | null;
   imageCount: number;

@@ -3,7 +3,7 @@ import type { components } from './schema.gen';
 
 type Schemas = components['schemas'];
 
-export type ApiKey = Schemas['ApiKey'];
+export type ApiKey = Schemas['KeyInfo'];
 export type ChatEvent = Schemas['ChatEvent'];
 export type ChatRequest = Schemas['ChatRequest'];
 export type Conversation = Schemas['Conversation'];
@@ -22,7 +22,7 @@ export type Model = Schemas['Model'];
 export type ModelDetail = Schemas['ModelDetail'];
 export type ModelParameters = Schemas['ModelParameters'];
 export type Settings = Schemas['Settings'];
-export type SettingsReply = Schemas['SettingsReply'];
+export type SettingsReply = Schemas['SettingsView'];
 export type Status = Schemas['Status'];
 export type Throughput = Schemas['Throughput'];
 export type ToolCall = Schemas['ToolCall'];
