@@ -32,40 +32,40 @@ pub(super) async fn run(
     let outcome = course(&shared, id, &mut stop)
         .await
         .unwrap_or_else(Outcome::Failed);
-    let is_done = matches!(outcome, Outcome::Done);
-    let rest = |entry: &mut super::entry::Entry| {
-        if let Some(progress) = &entry.progress {
-            progress.come_to_rest();
-        }
-        entry.running = None;
-        entry.record.holder = None;
-        match &outcome {
-            Outcome::Done => entry.set_state(State::Done),
-            Outcome::Stopped => entry.set_state(State::Paused),
+    let rested = shared.read(id, |entry| {
+        let mut record = entry.record.clone();
+        record.holder = None;
+        (record.state, record.error) = match &outcome {
+            Outcome::Done => (State::Done, None),
+            Outcome::Stopped => (State::Paused, None),
             Outcome::Failed(error) => {
-                tracing::warn!(model = entry.record.model, %error, "download failed");
-                entry.record.error = Some(Failure::from(error));
-                entry.set_state(State::Failed);
+                tracing::warn!(model = record.model, %error, "download failed");
+                (State::Failed, Some(Failure::from(error)))
             }
-        }
+        };
+        record
+    });
+    let Some(rested) = rested else {
+        return;
     };
-    // Saved first: who is told that it rests may look at the disk.
-    let saved = {
-        let mut jobs = shared.jobs();
-        let record = jobs.get_mut(&id).map(|entry| {
-            rest(entry);
-            entry.record.clone()
-        });
-        record.filter(|_| !is_done)
-    };
-    if let Some(record) = saved {
-        let folder = shared.folder(&record.model);
+    // Of a finished download nothing is left to save.
+    if rested.state != State::Done {
+        let (folder, record) = (shared.folder(&rested.model), rested.clone());
         if let Err(error) = blocking(move || folder.write_record(&record)).await {
             tracing::warn!(%error, "cannot save the state of a download");
         }
     }
+    // Who sees it rest may set it to work again at once.
     drop(lock);
-    shared.change(id, |_| ());
+    shared.change(id, |entry| {
+        entry.running = None;
+        if let Some(progress) = &entry.progress {
+            progress.come_to_rest();
+        }
+        entry.record.holder = None;
+        entry.record.error = rested.error;
+        entry.set_state(rested.state);
+    });
 }
 
 async fn course(

@@ -4,7 +4,7 @@ use std::{
     fs::File,
     ops::Range,
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use reqwest::{Response, StatusCode, Url, header};
@@ -18,8 +18,6 @@ use crate::hub::{Attempts, Error, Trouble};
 
 /// Bytes that are written at once, unless they come slowly.
 const BUFFER_BYTES: usize = 1 << 20;
-/// Bytes do not wait longer than this to be written.
-const BUFFER_AGE: Duration = Duration::from_secs(1);
 
 /// Where the bytes of a file come from and go to.
 pub(super) struct Stream<'a> {
@@ -178,6 +176,8 @@ impl Stream<'_> {
     ) -> Result<(), Interruption> {
         let mut buffer = Vec::with_capacity(BUFFER_BYTES.min((end - *position) as usize));
         let mut written = Instant::now();
+        // Written too late, they would miss the next journal.
+        let longest_wait = self.transfer.options.checkpoint / 2;
         let ended = loop {
             let have = *position + buffer.len() as u64;
             if have >= end {
@@ -199,7 +199,7 @@ impl Stream<'_> {
             let first = skipped as usize;
             buffer.extend_from_slice(&chunk[first..first + wanted as usize]);
             if buffer.len() >= BUFFER_BYTES
-                || (!buffer.is_empty() && written.elapsed() >= BUFFER_AGE)
+                || (!buffer.is_empty() && written.elapsed() >= longest_wait)
             {
                 buffer = self.write(buffer, position).await?;
                 written = Instant::now();

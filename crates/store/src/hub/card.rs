@@ -3,7 +3,10 @@
 use futures::StreamExt;
 use serde_json::Value;
 
-use super::{Attempts, Error, Hub, Repository, Trouble};
+use super::{
+    Attempts, Error, Hub, Repository, Trouble,
+    request::{ANSWER_TIMEOUT, TOO_SLOW},
+};
 
 /// Longer documents are cut.
 const MAX_BYTES: usize = 1 << 20;
@@ -36,9 +39,11 @@ impl Hub {
         }
         let mut attempts = Attempts::new(self.patience);
         loop {
-            let trouble = match self.document_once(repository, path).await {
-                Ok(text) => return Ok(Some(text)),
-                Err(trouble) => trouble,
+            let reading = self.document_once(repository, path);
+            let trouble = match tokio::time::timeout(ANSWER_TIMEOUT, reading).await {
+                Ok(Ok(text)) => return Ok(Some(text)),
+                Ok(Err(trouble)) => trouble,
+                Err(_) => Trouble::passing(self.offline(TOO_SLOW)),
             };
             match attempts.after(trouble).await {
                 Ok(()) => {}

@@ -15,8 +15,10 @@ use super::{
     patience::{Attempts, Trouble},
 };
 
-/// For a whole answer of the API.
-const API_TIMEOUT: Duration = Duration::from_secs(30);
+/// For a whole answer of the API, or a document.
+pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// What a person is told of an answer that takes longer.
+pub(super) const TOO_SLOW: &str = "it takes too long to answer";
 /// Of an error's text, what is read.
 const MAX_ERROR_BYTES: usize = 2000;
 
@@ -52,10 +54,10 @@ impl Hub {
         let mut attempts = Attempts::new(self.patience);
         loop {
             let trouble =
-                match tokio::time::timeout(API_TIMEOUT, self.answer_once(url, about)).await {
+                match tokio::time::timeout(ANSWER_TIMEOUT, self.answer_once(url, about)).await {
                     Ok(Ok(answer)) => return Ok(answer),
                     Ok(Err(trouble)) => trouble,
-                    Err(_) => Trouble::passing(self.offline("it takes too long to answer")),
+                    Err(_) => Trouble::passing(self.offline(TOO_SLOW)),
                 };
             attempts.after(trouble).await?;
         }

@@ -76,7 +76,6 @@ pub struct Listed {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Wire {
-    #[serde(alias = "modelId")]
     id: String,
     #[serde(default)]
     downloads: u64,

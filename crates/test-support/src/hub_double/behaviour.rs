@@ -26,6 +26,8 @@ pub struct Behaviour {
     pub stall_after: Vec<usize>,
     /// So many connections carry a wrong byte.
     pub corrupting: u32,
+    /// Every connection for this file carries a wrong byte, large or not.
+    pub corrupt_path: Option<String>,
     /// Whatever range is asked for, the whole file is sent.
     pub ignores_ranges: bool,
     /// Requests that an address of the content network is good for; none: any number.
@@ -47,6 +49,7 @@ impl Default for Behaviour {
             truncate_after: Vec::new(),
             stall_after: Vec::new(),
             corrupting: 0,
+            corrupt_path: None,
             ignores_ranges: false,
             address_uses: None,
             tokens: Vec::new(),

@@ -151,13 +151,15 @@ fn send(
     let mut bytes = file.bytes.slice(start..end);
     let mut ends = End::Whole;
     let mut bytes_per_second = None;
+    let is_wrong = state.behaviour.corrupt_path.as_deref() == Some(path)
+        || (is_large && state.behaviour.corrupting > 0);
+    if is_wrong && !bytes.is_empty() {
+        state.behaviour.corrupting = state.behaviour.corrupting.saturating_sub(1);
+        let mut wrong = bytes.to_vec();
+        wrong[0] ^= 1;
+        bytes = wrong.into();
+    }
     if is_large {
-        if state.behaviour.corrupting > 0 && !bytes.is_empty() {
-            state.behaviour.corrupting -= 1;
-            let mut wrong = bytes.to_vec();
-            wrong[0] ^= 1;
-            bytes = wrong.into();
-        }
         ends = state.behaviour.next_end();
         bytes_per_second = state.behaviour.bytes_per_second;
     }

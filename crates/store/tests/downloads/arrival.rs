@@ -1,0 +1,199 @@
+//! Downloads that go well, and what those who wait for them are told.
+
+use std::{fs, sync::Arc};
+
+use futures::StreamExt;
+use macmlx_inference::{ModelFiles, ModelFilesError, PullProgress, ScriptedBackend};
+use macmlx_store::{
+    downloads::{Change, FileState, Options, State},
+    models::{self, Files, Library},
+};
+use macmlx_test_support::hub_double::{Behaviour, File, Repository};
+
+use crate::place::{MODEL, Place, assert_whole, options, weights};
+
+#[tokio::test]
+async fn a_model_arrives_with_the_files_it_needs() {
+    let place = Place::new().await;
+    let downloads = place.open();
+    let mut changes = downloads.subscribe();
+    let job = place.pull(&downloads).await;
+    assert_whole(&job, &place);
+    assert_eq!(job.total_bytes, Some(job.done_bytes));
+    assert_eq!(job.commit.as_deref(), Some(&*place.double.head(MODEL)));
+    assert!(job.files.iter().all(|file| file.state == FileState::Done));
+    let meta = fs::read_to_string(place.models().join(MODEL).join(".macmlx-meta.json")).unwrap();
+    let meta: serde_json::Value = serde_json::from_str(&meta).unwrap();
+    assert_eq!(meta["commitSHA"], place.double.head(MODEL));
+    let entries = Library::new(place.models()).entries();
+    assert!(
+        matches!(entries[0].state, models::State::Complete(_)),
+        "{entries:?}"
+    );
+    let mut states = Vec::new();
+    while let Ok(Change::Job(job)) = changes.try_recv() {
+        if states.last() != Some(&job.state) {
+            states.push(job.state);
+        }
+    }
+    assert_eq!(
+        states[..3],
+        [State::Queued, State::Listing, State::Downloading]
+    );
+    assert_eq!(states.last(), Some(&State::Done));
+}
+
+#[tokio::test]
+async fn ranges_arrive_in_parallel_and_each_byte_once() {
+    let place = Place::new().await;
+    place.double.behave(Behaviour {
+        bytes_per_second: Some(1_000_000),
+        ..Behaviour::default()
+    });
+    let begun = std::time::Instant::now();
+    let job = place.pull(&place.open()).await;
+    assert_whole(&job, &place);
+    let requests = place.double.requests();
+    let ranges = requests.iter().filter(|request| request.is_elsewhere);
+    assert_eq!(ranges.count(), weights().len().div_ceil(128 << 10));
+    assert_eq!(place.sent_bytes(), weights().len());
+    // One connection would take a second.
+    assert!(begun.elapsed().as_secs_f64() < 0.9, "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn a_file_without_bytes_is_a_file() {
+    let mut repository = crate::place::repository();
+    let mut files = repository.commits[0].files.clone();
+    files.insert("NOTICE".into(), File::small(""));
+    files.insert("LICENSE".into(), File::large(""));
+    repository.commits = vec![macmlx_test_support::hub_double::Commit::new(files)];
+    let place = Place::with([repository]).await;
+    let job = place.pull(&place.open()).await;
+    assert_eq!(job.state, State::Done, "{job:?}");
+    for name in ["NOTICE", "LICENSE"] {
+        assert_eq!(
+            fs::read(place.models().join(MODEL).join(name)).unwrap(),
+            b""
+        );
+    }
+}
+
+#[tokio::test]
+async fn other_downloads_wait_for_their_turn() {
+    let second = Repository {
+        id: "owner/other".into(),
+        ..crate::place::repository()
+    };
+    let place = Place::with([crate::place::repository(), second]).await;
+    place.double.behave(Behaviour {
+        bytes_per_second: Some(1_000_000),
+        ..Behaviour::default()
+    });
+    let downloads = place.open_with(Options {
+        jobs: 1,
+        ..options()
+    });
+    let first = downloads.start(MODEL).await.unwrap().job;
+    let second = downloads.start("owner/other").await.unwrap().job;
+    crate::place::until(&downloads, first.id, |job| job.state == State::Downloading).await;
+    assert_eq!(downloads.job(second.id).unwrap().state, State::Queued);
+    crate::place::rest(&downloads, first.id).await;
+    assert_eq!(
+        crate::place::rest(&downloads, second.id).await.state,
+        State::Done
+    );
+    assert_eq!(downloads.list().len(), 2);
+}
+
+fn dialect(place: &Place) -> Files {
+    Files::new(
+        Arc::new(Library::new(place.models())),
+        place.open(),
+        Arc::new(ScriptedBackend::default()),
+    )
+}
+
+#[tokio::test]
+async fn progress_is_told_file_by_file_and_ends_with_the_model() {
+    let place = Place::new().await;
+    place.double.behave(Behaviour {
+        drop_after: vec![100_000],
+        ..Behaviour::default()
+    });
+    let dialect = dialect(&place);
+    let steps: Vec<_> = dialect.pull(MODEL.into()).collect().await;
+    assert_eq!(steps.first(), Some(&Ok(PullProgress::Listing)));
+    assert_eq!(
+        steps.last(),
+        Some(&Ok(PullProgress::Done { id: MODEL.into() }))
+    );
+    let told: Vec<(u64, u64)> = steps
+        .iter()
+        .filter_map(|step| match step {
+            Ok(PullProgress::File {
+                path,
+                sha256,
+                total_bytes,
+                completed_bytes,
+            }) if path == "model.safetensors" => {
+                assert!(sha256.is_some());
+                Some((*completed_bytes, *total_bytes))
+            }
+            _ => None,
+        })
+        .collect();
+    let total = told[0].1;
+    assert_eq!(told.first(), Some(&(0, total)));
+    assert_eq!(told.last(), Some(&(total, total)));
+    assert!(told.is_sorted(), "{told:?}");
+    assert!(steps.contains(&Ok(PullProgress::Verifying {
+        path: "model.safetensors".into()
+    })));
+    let again: Vec<_> = dialect.pull(MODEL.into()).collect().await;
+    assert_eq!(again.len(), 2, "it is here already: {again:?}");
+}
+
+#[tokio::test]
+async fn what_a_hub_refuses_is_the_last_step() {
+    let place = Place::new().await;
+    let last = async |reference: &str| {
+        let steps: Vec<_> = dialect(&place).pull(reference.into()).collect().await;
+        steps.last().unwrap().clone()
+    };
+    assert!(matches!(
+        last("owner/unknown").await,
+        Err(ModelFilesError::NotOnHub(message)) if message.contains("check the name")
+    ));
+    assert!(matches!(last("a/b/c").await, Err(ModelFilesError::Name(_))));
+    place.double.behave(Behaviour {
+        failing: 1000,
+        ..Behaviour::default()
+    });
+    assert!(matches!(
+        last(MODEL).await,
+        Err(ModelFilesError::Hub(message)) if message.contains("503")
+    ));
+}
+
+#[tokio::test]
+async fn deletions_stay_within_the_folder_and_copies_are_models() {
+    let place = Place::new().await;
+    place.pull(&place.open()).await;
+    let dialect = dialect(&place);
+    dialect.copy("model".into(), "mine".into()).await.unwrap();
+    assert_eq!(dialect.delete(MODEL.into()).await, Ok(MODEL.into()));
+    assert!(place.models().join("mine/config.json").exists());
+    let elsewhere = tempfile::tempdir().unwrap();
+    fs::write(elsewhere.path().join("config.json"), "{}").unwrap();
+    let outside = elsewhere.path().to_string_lossy().into_owned();
+    assert!(matches!(
+        dialect.delete(outside).await,
+        Err(ModelFilesError::Name(_))
+    ));
+    assert!(elsewhere.path().join("config.json").exists());
+    assert!(matches!(
+        dialect.delete("gone".into()).await,
+        Err(ModelFilesError::Model(_))
+    ));
+}
