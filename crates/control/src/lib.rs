@@ -7,6 +7,8 @@
 mod access;
 mod activity;
 mod body;
+pub mod chat;
+pub mod conversations;
 mod counted;
 mod date;
 pub mod door;
@@ -18,6 +20,7 @@ pub mod logs;
 mod machine;
 pub mod mcp;
 pub mod models;
+pub mod parameters;
 mod reply;
 pub mod settings;
 pub mod status;
@@ -73,6 +76,9 @@ areas! {
     keys: Arc<keys::Keys>,
     logs: Arc<macmlx_store::logs::Logs>,
     mcp: Arc<macmlx_mcp::Pool>,
+    conversations: Arc<conversations::ConversationSources>,
+    chat: Arc<chat::Chat>,
+    parameters: Arc<parameters::ParameterSources>,
 }
 
 impl std::fmt::Debug for Control {

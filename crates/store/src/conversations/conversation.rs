@@ -227,6 +227,20 @@ impl Conversation {
         }
     }
 
+    /// Takes the title away; the next question gives it a new one.
+    pub fn forget_title(&mut self) {
+        self.title = untitled();
+        self.take_title();
+    }
+
+    /// Replaces the message with the same id, or adds this one.
+    pub fn put(&mut self, message: Message) {
+        match self.messages.iter_mut().find(|one| one.id == message.id) {
+            Some(there) => *there = message,
+            None => self.messages.push(message),
+        }
+    }
+
     /// The last words said, for a list.
     pub(super) fn preview(&self) -> String {
         self.messages

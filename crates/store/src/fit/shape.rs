@@ -100,8 +100,7 @@ impl Config<'_> {
     fn layer(&self, index: u64) -> Layer {
         let values = self.values_of_token();
         match self.kind(index) {
-            Kind::Full => Layer::Full { values },
-            Kind::Window(0) => Layer::Full { values },
+            Kind::Full | Kind::Window(0) => Layer::Full { values },
             Kind::Window(tokens) => Layer::Window { values, tokens },
             Kind::Linear => Layer::Constant {
                 values: product(&[
