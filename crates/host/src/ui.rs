@@ -14,8 +14,7 @@ const POLICY: HeaderValue = HeaderValue::from_static(
      base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 );
 
-/// What names its own contents may be kept for ever; the page that names it may not be kept.
-const IMMUTABLE: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
+/// The page that names the files may not be kept.
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
 #[cfg(feature = "ui")]
@@ -24,7 +23,10 @@ mod files {
 
     use axum::{extract::Path, routing::get};
 
-    use super::{IMMUTABLE, IntoResponse, NO_STORE, Response, Router, StatusCode, file};
+    use super::{HeaderValue, IntoResponse, NO_STORE, Response, Router, StatusCode, file};
+
+    /// What is named after its own contents may be kept for ever.
+    const IMMUTABLE: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 
     /// Debug builds read the folder at run time.
     #[derive(rust_embed::Embed)]

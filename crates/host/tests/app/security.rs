@@ -63,11 +63,12 @@ const ATTACKS: &[(&str, u16, Attack)] = &[
         request.header("x-api-key", token)
     }),
     ("the token in the query", 401, |request, token, _| {
-        request.query(&[
-            ("token", token),
-            ("access_token", token),
-            ("x-control-token", token),
-        ])
+        let (client, request) = request.build_split();
+        let mut request = request.unwrap();
+        for name in ["token", "access_token", "x-control-token"] {
+            request.url_mut().query_pairs_mut().append_pair(name, token);
+        }
+        RequestBuilder::from_parts(client, request)
     }),
     ("the token in a cookie", 401, |request, token, _| {
         request.header(header::COOKIE, format!("token={token}"))
