@@ -15,6 +15,7 @@ mod log_tail;
 mod login_shell;
 mod observed;
 mod pool;
+mod pool_error;
 mod process;
 mod server;
 mod session;
@@ -27,7 +28,8 @@ mod transport;
 
 pub use approvals::{Approvals, DecideError, Decision};
 pub use login_shell::LoginShell;
-pub use pool::{Pool, PoolChange, PoolError, PoolSetup};
+pub use pool::{Pool, PoolChange, PoolSetup};
+pub use pool_error::PoolError;
 pub use status::{ServerInfo, ServerState, ServerStatus};
 pub use tool::Tool;
 pub use tool_loop::{Limits, ToolLoop};

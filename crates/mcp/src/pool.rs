@@ -8,7 +8,7 @@ use std::{
 
 use futures::future::join_all;
 use macmlx_settings::{
-    McpServer, McpServerEdit, McpServerKind, McpServers, McpServersError, ToolPolicies, ToolPolicy,
+    McpServer, McpServerEdit, McpServerKind, McpServers, ToolPolicies, ToolPolicy,
 };
 use rmcp::model::CallToolResult;
 use serde_json::{Map, Value};
@@ -19,7 +19,7 @@ use tokio::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
-    LoginShell, ServerStatus, Tool,
+    LoginShell, PoolError, ServerStatus, Tool,
     guard::Guard,
     server::{CONNECT_TIMEOUT, Server},
     session::{CallError, CallTimes},
@@ -60,21 +60,6 @@ pub enum PoolChange {
     },
     /// [`Pool::error`] has another answer.
     File,
-}
-
-/// Why something cannot be done to a server.
-#[derive(Debug, thiserror::Error)]
-pub enum PoolError {
-    #[error("there is no MCP server `{name}` in mcp.json")]
-    NoServer { name: String },
-    #[error("the MCP server `{server}` offers no tool `{tool}` now")]
-    NoTool { server: String, tool: String },
-    #[error(transparent)]
-    File(#[from] McpServersError),
-    #[error(transparent)]
-    Settings(#[from] macmlx_settings::Error),
-    #[error("macMLX is about to end")]
-    Ending,
 }
 
 type Reach = dyn Fn(&McpServer) -> Option<Arc<dyn Transport>> + Send + Sync;
