@@ -1,0 +1,9 @@
+//! Opens the window.
+
+use tauri::AppHandle;
+
+use super::{Item, screen::Screen};
+
+pub(super) fn build(app: &AppHandle) -> tauri::Result<Box<dyn Item>> {
+    Screen::build(app, "open", |strings| strings.open, None)
+}
