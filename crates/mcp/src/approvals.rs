@@ -54,18 +54,22 @@ impl Approvals {
         let not_waiting = || DecideError::NotWaiting {
             call_id: call_id.into(),
         };
-        let pending = self.lock().remove(call_id).ok_or_else(not_waiting)?;
-        pending.answer.send(decision).map_err(|_| not_waiting())?;
-        if decision == Decision::AllowAlways {
-            let policies = self.policies.clone();
-            let stored = tokio::task::spawn_blocking(move || {
-                policies.set(&pending.tool, ToolPolicy::Always)
-            });
-            if let Ok(Err(error)) = stored.await {
-                return Err(DecideError::NotStored(error));
-            }
+        let Pending { tool, answer } = self.lock().remove(call_id).ok_or_else(not_waiting)?;
+        if decision != Decision::AllowAlways {
+            return answer.send(decision).map_err(|_| not_waiting());
         }
-        Ok(())
+        let policies = self.policies.clone();
+        // Stored first, so that the next call of the same turn finds it; and on a task that ends
+        // even if whoever decided goes away.
+        let storing = tokio::task::spawn_blocking(move || {
+            let stored = policies.set(&tool, ToolPolicy::Always);
+            (stored, answer.send(decision).is_ok())
+        });
+        match storing.await {
+            Ok((Err(error), _)) => Err(DecideError::NotStored(error)),
+            Ok((Ok(()), true)) => Ok(()),
+            Ok((Ok(()), false)) | Err(_) => Err(not_waiting()),
+        }
     }
 
     /// Has a call wait. It waits no more once the return value is dropped.
