@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test';
 import { launch, open } from './support/browser.js';
 import { Home, Server } from './support/program.js';
 import { answers, ask, SCRIPT } from './support/chat.js';
+import { until } from './support/until.js';
 
 let browser, home, server;
 
@@ -149,12 +150,3 @@ test('what goes wrong is said where it went wrong', async () => {
   await page.getByText(/busy/i).last().waitFor();
   await context.close();
 });
-
-/** Waits for something that no page shows. */
-async function until(holds) {
-  for (let tries = 0; tries < 100; tries += 1) {
-    if (await holds()) return;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  assert.fail('it did not come to hold');
-}

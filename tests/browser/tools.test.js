@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { launch, open } from './support/browser.js';
 import { Home, Server } from './support/program.js';
 import { answers, ask, SCRIPT } from './support/chat.js';
+import { until } from './support/until.js';
 
 const QUESTION = 'Please try the echo tool.';
 
@@ -29,12 +30,10 @@ before(async () => {
     },
   });
   server = await Server.start(home, '--playback', SCRIPT);
-  for (let tries = 0; tries < 300; tries += 1) {
+  await until(async () => {
     const { servers } = await server.control('GET', '/x/mcp');
-    if (servers[0]?.state === 'running') return;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  assert.fail(JSON.stringify(await server.control('GET', '/x/mcp')));
+    return servers[0]?.state === 'running';
+  });
 });
 
 after(async () => {
@@ -78,11 +77,9 @@ test('a tool that may always run is not asked about again, until it is never to 
   await page.goto(`${server.url}/#/mcp`);
   await page.getByRole('button', { name: /everything/ }).first().click();
   await page.getByRole('radiogroup', { name: /echo/ }).getByRole('radio', { name: 'Never' }).click();
-  for (let tries = 0; ; tries += 1) {
+  await until(async () => {
     const { settings } = await server.control('GET', '/x/settings');
-    if (settings.toolPolicies.everything__echo === 'never') break;
-    assert.ok(tries < 100, JSON.stringify(settings.toolPolicies));
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
+    return settings.toolPolicies.everything__echo === 'never';
+  });
   await context.close();
 });
