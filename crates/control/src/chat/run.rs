@@ -34,10 +34,12 @@ impl Run {
         let tools = self.tools();
         let tool = |name: &str| tools.get(name).cloned().unwrap_or_default();
         let mut answer = Answer::new(self.model.clone(), self.begun, &tool);
+        // Also whoever left by now finds a message that says so.
+        let begun = answer.begin();
         let ended = tokio::select! {
             biased;
             () = self.events.closed() => None,
-            ended = self.generate(request, &mut answer) => Some(ended),
+            ended = self.generate(request, begun, &mut answer) => Some(ended),
         };
         let now = Instant::now();
         match ended {
@@ -65,9 +67,10 @@ impl Run {
     async fn generate(
         &self,
         request: GenerateRequest,
+        begun: ChatEvent,
         answer: &mut Answer<'_>,
     ) -> Result<(), Problem> {
-        self.tell(answer.begin()).await;
+        self.tell(begun).await;
         let backend = &self.chat.backend;
         if backend.loaded().iter().all(|model| model.id != self.model) {
             self.tell(ChatEvent::Loading {

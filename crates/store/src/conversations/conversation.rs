@@ -192,7 +192,7 @@ pub enum Ending {
 impl Conversation {
     /// A conversation in which nothing was said yet.
     pub fn new() -> Self {
-        let now = OffsetDateTime::now_utc();
+        let now = stamp::now();
         Self {
             id: Uuid::new_v4(),
             title: untitled(),
@@ -275,7 +275,7 @@ impl Message {
             id: Uuid::new_v4(),
             role,
             content: content.into(),
-            timestamp: OffsetDateTime::now_utc(),
+            timestamp: stamp::now(),
             token_count: None,
             images: Vec::new(),
             reasoning: None,

@@ -13,7 +13,6 @@ use std::{
 };
 
 use macmlx_settings::state_file;
-use time::OffsetDateTime;
 use uuid::Uuid;
 
 pub use conversation::{
@@ -107,7 +106,7 @@ impl Conversations {
         let _editing = lock(&editing);
         let mut conversation = self.get(id)?;
         edit(&mut conversation)?;
-        conversation.updated_at = OffsetDateTime::now_utc().max(conversation.updated_at);
+        conversation.updated_at = stamp::now().max(conversation.updated_at);
         document::write(&self.path(id), &conversation)?;
         Ok(conversation)
     }

@@ -1,10 +1,24 @@
 //! Times in files of conversations: seconds since 1970 with a fraction; the first versions wrote
 //! RFC 3339 text, which is read too.
 
-use serde::{Deserialize, Deserializer, Serializer, de::Error as _, ser::Error as _};
-use time::{OffsetDateTime, format_description::well_known::Rfc3339};
+use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
+use time::{OffsetDateTime, error::ComponentRange, format_description::well_known::Rfc3339};
 
 const NANOSECONDS: f64 = 1e9;
+
+/// Now, as precisely as a file can say it.
+pub(super) fn now() -> OffsetDateTime {
+    let now = OffsetDateTime::now_utc();
+    of_seconds(seconds(now)).unwrap_or(now)
+}
+
+fn seconds(time: OffsetDateTime) -> f64 {
+    time.unix_timestamp_nanos() as f64 / NANOSECONDS
+}
+
+fn of_seconds(seconds: f64) -> Result<OffsetDateTime, ComponentRange> {
+    OffsetDateTime::from_unix_timestamp_nanos((seconds * NANOSECONDS).round() as i128)
+}
 
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -17,21 +31,14 @@ pub(super) fn serialize<S: Serializer>(
     time: &OffsetDateTime,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let seconds = time.unix_timestamp_nanos() as f64 / NANOSECONDS;
-    if !seconds.is_finite() {
-        return Err(S::Error::custom("the time is out of range"));
-    }
-    serializer.serialize_f64(seconds)
+    serializer.serialize_f64(seconds(*time))
 }
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<OffsetDateTime, D::Error> {
     match Written::deserialize(deserializer)? {
-        Written::Seconds(seconds) => {
-            OffsetDateTime::from_unix_timestamp_nanos((seconds * NANOSECONDS).round() as i128)
-                .map_err(D::Error::custom)
-        }
+        Written::Seconds(seconds) => of_seconds(seconds).map_err(D::Error::custom),
         Written::Text(text) => OffsetDateTime::parse(&text, &Rfc3339).map_err(D::Error::custom),
     }
 }
