@@ -29,6 +29,7 @@ pub(super) struct ModelList {
 
 /// A model on this machine.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Model {
     /// `owner/repo`, or the folder's name.
     pub id: String,
