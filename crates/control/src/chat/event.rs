@@ -12,7 +12,7 @@ use crate::conversations::Message;
 pub(crate) enum ChatEvent {
     /// A message was stored: the question, or an answer in its last form.
     Message {
-        message: Message,
+        message: Box<Message>,
     },
     /// The model begins a message; one that calls tools begins another when they are done.
     AssistantStarted {

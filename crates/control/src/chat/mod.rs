@@ -242,7 +242,7 @@ impl Chat {
         // The channel is empty yet, and its reader has not come.
         if let Some(question) = question {
             let _ = events.try_send(ChatEvent::Message {
-                message: question.into(),
+                message: Box::new(question.into()),
             });
         }
         if conversation.title != title {

@@ -114,7 +114,7 @@ impl Run {
             })
             .await?;
         self.tell(ChatEvent::Message {
-            message: message.into(),
+            message: Box::new(message.into()),
         })
         .await;
         Ok(())

@@ -14,7 +14,7 @@ use axum::{
 use macmlx_settings::ModelParameters;
 use macmlx_store::conversations::{self as store, Conversations, Role};
 use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
@@ -145,26 +145,28 @@ struct NewMessage {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ConversationPatch {
-    #[serde(default, deserialize_with = "present")]
-    #[schema(value_type = Option<String>, required = false)]
-    title: Option<Option<String>>,
-    #[serde(rename = "modelID", default, deserialize_with = "present")]
-    #[schema(value_type = Option<String>, required = false)]
-    model_id: Option<Option<String>>,
-    #[serde(default, deserialize_with = "present")]
-    #[schema(value_type = Option<String>, required = false)]
-    system_prompt: Option<Option<String>>,
+    /// Null or empty: the first words of the first question.
+    #[serde(default, deserialize_with = "empty_if_null")]
+    title: Option<String>,
+    #[serde(rename = "modelID", default, deserialize_with = "empty_if_null")]
+    model_id: Option<String>,
+    #[serde(default, deserialize_with = "empty_if_null")]
+    system_prompt: Option<String>,
     /// A merge patch of its own: null unsets one parameter.
     #[serde(default, deserialize_with = "present")]
-    #[schema(value_type = Option<ModelParameters>, required = false)]
-    parameters: Option<Option<Map<String, Value>>>,
+    #[schema(value_type = Option<ModelParameters>)]
+    parameters: Option<Value>,
+}
+
+/// Null is as good as no text.
+fn empty_if_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    Ok(Some(text.unwrap_or_default()))
 }
 
 /// Tells a value that is null from one that is not there.
-fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    deserializer: D,
-) -> Result<Option<Option<T>>, D::Error> {
-    Option::<T>::deserialize(deserializer).map(Some)
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 /// List conversations, newest first.
@@ -279,28 +281,31 @@ async fn patch_conversation(
 
 fn apply(patch: ConversationPatch, conversation: &mut store::Conversation) -> Result<(), Problem> {
     if let Some(title) = patch.title {
-        let title = title.unwrap_or_default();
         match title.trim() {
             "" => conversation.forget_title(),
             title => title.clone_into(&mut conversation.title),
         }
     }
     if let Some(model) = patch.model_id {
-        conversation.model_id = model.filter(|id| !id.is_empty());
+        conversation.model_id = Some(model).filter(|id| !id.is_empty());
     }
     if let Some(prompt) = patch.system_prompt {
-        conversation.system_prompt = prompt.unwrap_or_default();
+        conversation.system_prompt = prompt;
     }
     match patch.parameters {
         None => {}
-        Some(None) => conversation.parameters = None,
-        Some(Some(changes)) => {
+        Some(Value::Null) => conversation.parameters = None,
+        Some(Value::Object(changes)) => {
             let now = conversation.parameters.take().unwrap_or_default();
             let now = now
                 .patched(&changes)
                 .map_err(|error| parameters::refusal(error, "parameters."))?;
             parameters::check(&now, "parameters.")?;
             conversation.parameters = (now != ModelParameters::default()).then_some(now);
+        }
+        Some(_) => {
+            let message = "`parameters` is a JSON object of parameters, or null";
+            return Err(Problem::invalid_param("parameters", message));
         }
     }
     Ok(())

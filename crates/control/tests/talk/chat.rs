@@ -447,6 +447,10 @@ async fn a_stop_before_the_first_word_is_kept_and_can_be_answered_again() {
         (&last["finishReason"], &last["content"]),
         (&json!("cancelled"), &json!(""))
     );
+    // Whether or not the backend was asked by then, it has this to say now.
+    for event in answer("later") {
+        let _ = events.unbounded_send(event);
+    }
     drop(events);
     running.ask(&json!({"conversation_id": id})).await;
     assert_eq!(ending(&running, &id).await["content"], "later");

@@ -160,6 +160,7 @@ async fn what_cannot_be_is_refused_by_name() {
     for (method, place, body, param) in [
         ("PATCH", &*place, json!({"tittle": "x"}), "tittle"),
         ("PATCH", &place, json!({"title": 3}), "title"),
+        ("PATCH", &place, json!({"parameters": []}), "parameters"),
         (
             "PATCH",
             &place,
