@@ -8,7 +8,7 @@ use axum::{
     http::StatusCode,
 };
 use macmlx_store::{
-    downloads::{Change, CommandError, Downloads, Job},
+    downloads::{self, Change, CommandError, Downloads, Job},
     hub::{Code, Error},
 };
 use serde::{Deserialize, Serialize};
@@ -40,14 +40,14 @@ pub async fn announce(downloads: Downloads, events: Arc<Events>) {
     loop {
         match changes.recv().await {
             Ok(Change::Job(job)) => {
-                let is_done = job.state == macmlx_store::downloads::State::Done;
+                let is_done = job.state == downloads::State::Done;
                 events.publish(Event::Download { job });
                 if is_done {
                     events.publish(Event::ModelsChanged);
                 }
             }
             Ok(Change::Removed(id)) => {
-                events.publish(Event::DownloadRemoved { id: id.to_string() })
+                events.publish(Event::DownloadRemoved { id: id.to_string() });
             }
             Err(RecvError::Lagged(_)) => events.publish(Event::Lagged),
             Err(RecvError::Closed) => return,

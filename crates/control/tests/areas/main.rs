@@ -5,6 +5,7 @@
 mod access;
 mod door;
 mod events;
+mod hub;
 mod keys;
 mod logs;
 mod models;

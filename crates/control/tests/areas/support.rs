@@ -87,6 +87,7 @@ pub(crate) struct Running {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) aliases: Arc<Aliases>,
     pub(crate) keys: Arc<ApiKeys>,
+    pub(crate) models: Arc<Models>,
 }
 
 impl Running {
@@ -125,7 +126,7 @@ impl Running {
             started: Instant::now(),
             shut_down: Arc::new(move || flag.store(true, Ordering::SeqCst)),
         };
-        let models = Models {
+        let models = Arc::new(Models {
             backend: backend.clone(),
             catalog: library.clone(),
             library,
@@ -137,7 +138,7 @@ impl Running {
             model_types: vec!["llama"],
             fit: fit::Machine::new(16 << 30, None, &Settings::default()),
             traits: TraitsCache::default(),
-        };
+        });
         let settings = SettingsSources {
             live,
             hf_token: Arc::new(HfToken::new(&home, None)),
@@ -150,7 +151,7 @@ impl Running {
             .with_state(Arc::new(sources))
             .merge(door::routes().with_state(door.clone() as Arc<dyn door::Door>))
             .merge(events::routes().with_state(events.clone()))
-            .merge(models::routes().with_state(Arc::new(models)))
+            .merge(models::routes().with_state(models.clone()))
             .merge(settings::routes().with_state(Arc::new(settings)))
             .merge(keys::routes().with_state(Arc::new(key_sources)))
             .merge(logs::routes().with_state(logs.clone()));
@@ -166,6 +167,7 @@ impl Running {
             backend,
             aliases,
             keys,
+            models,
         }
     }
 

@@ -13,8 +13,9 @@ use super::{
     Change,
     entry::Entry,
     folder::Folder,
-    job::Job,
+    job::{Job, State},
     options::{Options, Places},
+    progress::Progress,
     transfer::blocking,
 };
 use crate::hub::{Connection, Error};
@@ -117,5 +118,36 @@ impl Shared {
             .filter(|(id, entry)| **id != except && entry.running.is_some())
             .filter_map(|(_, entry)| Some(entry.progress.as_ref()?.remaining_bytes()))
             .sum()
+    }
+
+    /// The download that a folder holds, unless another process is at work on it. Blocks.
+    pub(super) fn find(&self, folder: &Folder) -> Result<Option<Entry>, Error> {
+        let Some(mut record) = folder.read_record()? else {
+            return Ok(None);
+        };
+        if self.folder(&record.model) != *folder || folder.is_held_elsewhere(&record) {
+            return Ok(None);
+        }
+        if self.destination(&record.model).exists() {
+            // The end came between the last two steps.
+            let _lock = folder.lock(&record.model)?;
+            folder.remove()?;
+            return Ok(None);
+        }
+        let was_interrupted = !record.state.is_at_rest();
+        if was_interrupted {
+            record.state = State::Paused;
+            record.holder = None;
+        }
+        let progress = if record.files.is_empty() {
+            None
+        } else {
+            Some(Arc::new(Progress::load(folder, &record.files)?))
+        };
+        Ok(Some(Entry {
+            progress,
+            was_interrupted,
+            ..Entry::new(record)
+        }))
     }
 }

@@ -140,7 +140,7 @@ pub(crate) async fn until(
         while !looks(&job) {
             assert!(!job.state.is_at_rest(), "it came to rest: {job:?}");
             job = match changes.recv().await.unwrap() {
-                Change::Job(changed) if changed.id == id => *changed,
+                Change::Job(next) if next.id == id => *next,
                 _ => continue,
             };
         }
