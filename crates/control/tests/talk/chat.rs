@@ -11,7 +11,7 @@ use macmlx_inference::{
 use serde_json::{Value, json};
 
 use crate::support::{
-    Held, MODEL, Running, answer, ended, nothing, reasoning, started, text, types,
+    Held, MODEL, Running, answer, ended, good, nothing, reasoning, started, text, types,
 };
 
 /// Role and text of each message of a request.
@@ -70,8 +70,8 @@ async fn a_question_is_answered_and_all_of_it_is_kept() {
     events.extend(ended(FinishReason::Stop));
     let backend = Arc::new(
         ScriptedBackend::default()
-            .then_events(events)
-            .then_events(answer("Still.")),
+            .then_events(good(events))
+            .then_events(good(answer("Still."))),
     );
     let running = Running::new(backend.clone());
     let id = running.begin(&json!({"modelID": MODEL})).await;
@@ -141,7 +141,7 @@ async fn a_question_is_answered_and_all_of_it_is_kept() {
 #[tokio::test]
 async fn parameters_and_prompts_come_from_the_nearest() {
     let backend = ScriptedBackend::default();
-    let backend = (0..4).fold(backend, |backend, _| backend.then_events(answer("a")));
+    let backend = (0..4).fold(backend, |backend, _| backend.then_events(good(answer("a"))));
     let backend = Arc::new(backend);
     let running = Running::new(backend.clone());
     let path = "/x/models/org%2Fsmall/parameters";
@@ -271,7 +271,7 @@ async fn what_cannot_be_asked_is_refused_and_changes_nothing() {
 
 #[tokio::test]
 async fn without_a_choice_the_only_model_answers() {
-    let scripted = || Arc::new(ScriptedBackend::default().then_events(answer("I.")));
+    let scripted = || Arc::new(ScriptedBackend::default().then_events(good(answer("I."))));
     let several = Running::new(scripted());
     let id = several.begin(&nothing()).await;
     let body = json!({"conversation_id": id, "content": "Who?"});
@@ -287,8 +287,8 @@ async fn without_a_choice_the_only_model_answers() {
 #[tokio::test]
 async fn an_answer_that_fails_says_why_and_does_not_haunt_the_next() {
     let broken = vec![
-        started(),
-        text("It be"),
+        Ok(started()),
+        Ok(text("It be")),
         Err(InferenceError::Engine {
             message: "no more".into(),
         }),
@@ -300,8 +300,8 @@ async fn an_answer_that_fails_says_why_and_does_not_haunt_the_next() {
                 limit: 8,
             })
             .then_events(broken)
-            .then_events(vec![started(), text("Cut")])
-            .then_events(answer("Well.")),
+            .then_events(good(vec![started(), text("Cut")]))
+            .then_events(good(answer("Well."))),
     );
     let running = Running::new(backend.clone());
     let id = running.begin(&json!({"modelID": MODEL})).await;
@@ -359,7 +359,7 @@ async fn whoever_leaves_stops_the_answer_and_keeps_what_was_written() {
     let response = running.send("POST", "/x/chat", &body).await;
     let mut answer = stream(response.into_body());
     for event in [started(), reasoning("Let me"), text("Once upon")] {
-        events.unbounded_send(event).unwrap();
+        events.unbounded_send(Ok(event)).unwrap();
     }
     until(&mut answer, "Once upon").await;
 
@@ -413,7 +413,7 @@ async fn a_question_right_after_a_stop_waits_for_what_is_being_stored() {
     let body = json!({"conversation_id": id, "content": "Tell me"});
     let response = running.send("POST", "/x/chat", &body).await;
     let mut answer = stream(response.into_body());
-    events.unbounded_send(text("Once")).unwrap();
+    events.unbounded_send(Ok(text("Once"))).unwrap();
     until(&mut answer, "Once").await;
     drop(answer);
     running.ask(&body).await;
@@ -449,7 +449,7 @@ async fn a_stop_before_the_first_word_is_kept_and_can_be_answered_again() {
     );
     // Whether or not the backend was asked by then, it has this to say now.
     for event in answer("later") {
-        let _ = events.unbounded_send(event);
+        let _ = events.unbounded_send(Ok(event));
     }
     drop(events);
     running.ask(&json!({"conversation_id": id})).await;
@@ -463,7 +463,7 @@ async fn a_stop_before_the_first_word_is_kept_and_can_be_answered_again() {
 
 #[tokio::test]
 async fn pictures_of_old_conversations_are_part_of_the_question() {
-    let backend = Arc::new(ScriptedBackend::default().then_events(answer("A cat.")));
+    let backend = Arc::new(ScriptedBackend::default().then_events(good(answer("A cat."))));
     let running = Running::new(backend.clone());
     let id = "0B8A4F0C-6E3D-4C53-9A55-1D3C0D5C8F10";
     running.put_file(

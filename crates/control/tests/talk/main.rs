@@ -1,6 +1,10 @@
 //! Conversations, chat and parameters of models by their routes.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests fail by panicking"
+)]
 
 mod chat;
 mod conversations;

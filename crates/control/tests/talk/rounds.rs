@@ -8,17 +8,17 @@ use macmlx_inference::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{MODEL, Running, Said, answer, ended, reasoning, started, text, types};
+use crate::support::{MODEL, Running, answer, ended, good, reasoning, started, text, types};
 
-fn part(part: ToolCallPart) -> Said {
-    Ok(GenerationEvent::ToolCall {
+fn part(part: ToolCallPart) -> GenerationEvent {
+    GenerationEvent::ToolCall {
         choice: 0,
         part,
         tokens: Vec::new(),
-    })
+    }
 }
 
-fn call(id: &str, arguments: &[&str]) -> Vec<Said> {
+fn call(id: &str, arguments: &[&str]) -> Vec<GenerationEvent> {
     let mut events = vec![part(ToolCallPart::Start {
         id: id.into(),
         name: "files__read".into(),
@@ -30,15 +30,15 @@ fn call(id: &str, arguments: &[&str]) -> Vec<Said> {
     events
 }
 
-fn run(id: &str, run: ToolRun) -> Said {
-    Ok(GenerationEvent::ToolRun {
+fn run(id: &str, run: ToolRun) -> GenerationEvent {
+    GenerationEvent::ToolRun {
         choice: 0,
         id: id.into(),
         run,
-    })
+    }
 }
 
-fn done(id: &str, end: ToolRunEnd, content: &str) -> Said {
+fn done(id: &str, end: ToolRunEnd, content: &str) -> GenerationEvent {
     run(
         id,
         ToolRun::Ended {
@@ -50,7 +50,7 @@ fn done(id: &str, end: ToolRunEnd, content: &str) -> Said {
 }
 
 /// Two calls, one of which is asked about and one denied, then the answer.
-fn rounds() -> Vec<Said> {
+fn rounds() -> Vec<GenerationEvent> {
     let mut events = vec![started(), reasoning("Look."), text("Let me see.")];
     events.extend(call("one", &["{\"path\"", ": \"a\"}"]));
     events.extend(call("two", &["{\"path\": \"b\"}"]));
@@ -75,10 +75,10 @@ fn rounds() -> Vec<Said> {
         ToolRunEnd::Denied,
         "The user denied this call.",
     ));
-    events.push(Ok(GenerationEvent::Prefill {
+    events.push(GenerationEvent::Prefill {
         processed: 5,
         total: 30,
-    }));
+    });
     events.push(text("It says a."));
     events.extend(ended(FinishReason::Stop));
     events
@@ -95,8 +95,8 @@ fn messages(prompt: &Prompt) -> &[Message] {
 async fn each_round_is_a_message_and_is_told_again() {
     let backend = Arc::new(
         ScriptedBackend::default()
-            .then_events(rounds())
-            .then_events(answer("Yes.")),
+            .then_events(good(rounds()))
+            .then_events(good(answer("Yes."))),
     );
     let running = Running::new(backend.clone());
     let id = running.begin(&json!({"modelID": MODEL})).await;
@@ -202,8 +202,8 @@ async fn a_call_that_broke_off_is_shown_and_not_told() {
     events.extend(ended(FinishReason::Length));
     let backend = Arc::new(
         ScriptedBackend::default()
-            .then_events(events)
-            .then_events(answer("Well.")),
+            .then_events(good(events))
+            .then_events(good(answer("Well."))),
     );
     let running = Running::new(backend.clone());
     let id = running.begin(&json!({"modelID": MODEL})).await;
@@ -230,8 +230,8 @@ async fn an_end_right_after_the_calls_is_told_in_their_message() {
     events.extend(ended(FinishReason::Stop));
     let backend = Arc::new(
         ScriptedBackend::default()
-            .then_events(events)
-            .then_events(answer("Sorry.")),
+            .then_events(good(events))
+            .then_events(good(answer("Sorry."))),
     );
     let running = Running::new(backend.clone());
     let id = running.begin(&json!({"modelID": MODEL})).await;

@@ -201,39 +201,39 @@ pub(crate) fn types(events: &[Value]) -> Vec<&str> {
     types
 }
 
-pub(crate) fn started() -> Said {
-    Ok(GenerationEvent::Started {
+pub(crate) fn started() -> GenerationEvent {
+    GenerationEvent::Started {
         model: MODEL.into(),
         prompt_tokens: 12,
         cached_tokens: 4,
-    })
+    }
 }
 
-pub(crate) fn text(text: &str) -> Said {
-    Ok(GenerationEvent::Text {
+pub(crate) fn text(text: &str) -> GenerationEvent {
+    GenerationEvent::Text {
         choice: 0,
         text: text.into(),
         tokens: Vec::new(),
-    })
+    }
 }
 
-pub(crate) fn reasoning(text: &str) -> Said {
-    Ok(GenerationEvent::Reasoning {
+pub(crate) fn reasoning(text: &str) -> GenerationEvent {
+    GenerationEvent::Reasoning {
         choice: 0,
         text: text.into(),
         tokens: Vec::new(),
-    })
+    }
 }
 
 /// The end of an answer of eleven tokens that took a second.
-pub(crate) fn ended(reason: FinishReason) -> Vec<Said> {
+pub(crate) fn ended(reason: FinishReason) -> Vec<GenerationEvent> {
     vec![
-        Ok(GenerationEvent::Finished {
+        GenerationEvent::Finished {
             choice: 0,
             reason,
             stop_sequence: None,
-        }),
-        Ok(GenerationEvent::Completed {
+        },
+        GenerationEvent::Completed {
             usage: Usage {
                 prompt_tokens: 12,
                 cached_tokens: 4,
@@ -244,15 +244,20 @@ pub(crate) fn ended(reason: FinishReason) -> Vec<Said> {
                 decode: Duration::from_secs(1),
                 ..Timings::default()
             },
-        }),
+        },
     ]
 }
 
 /// A whole answer.
-pub(crate) fn answer(words: &str) -> Vec<Said> {
+pub(crate) fn answer(words: &str) -> Vec<GenerationEvent> {
     let mut events = vec![started(), text(words)];
     events.extend(ended(FinishReason::Stop));
     events
+}
+
+/// What goes well.
+pub(crate) fn good(events: Vec<GenerationEvent>) -> Vec<Said> {
+    events.into_iter().map(Ok).collect()
 }
 
 /// A backend whose one answer says what the test sends, when it sends it.
@@ -265,7 +270,7 @@ impl Held {
     pub(crate) fn new() -> (Arc<Self>, mpsc::UnboundedSender<Said>) {
         let (sender, receiver) = mpsc::unbounded();
         let held = Self {
-            rest: ScriptedBackend::default().then_events(answer("later")),
+            rest: ScriptedBackend::default().then_events(good(answer("later"))),
             events: Mutex::new(Some(receiver)),
         };
         (Arc::new(held), sender)
