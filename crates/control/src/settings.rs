@@ -64,16 +64,11 @@ impl From<Settings> for ShownSettings {
     }
 }
 
-/// Key that is taken and not shown.
-const HIDDEN: &str = "serverAPIKey";
-
 impl PartialSchema for ShownSettings {
     fn schema() -> RefOr<Schema> {
         let mut object = ObjectBuilder::new();
-        for (key, schema) in properties() {
-            if key != HIDDEN {
-                object = object.property(key.clone(), schema).required(key);
-            }
+        for (key, schema) in shown() {
+            object = object.property(key.clone(), schema).required(key);
         }
         let flag = ObjectBuilder::new().schema_type(Type::Boolean).build();
         object
@@ -104,7 +99,7 @@ struct SettingsPatch(Map<String, Value>);
 impl PartialSchema for SettingsPatch {
     fn schema() -> RefOr<Schema> {
         let mut object = ObjectBuilder::new();
-        for (key, schema) in properties() {
+        for (key, schema) in taken() {
             let null = ObjectBuilder::new().schema_type(Type::Null).build();
             let either = OneOfBuilder::new().item(null).item(schema).build();
             object = object.property(key, Schema::OneOf(either));
@@ -128,13 +123,24 @@ impl ToSchema for SettingsPatch {
     }
 }
 
-/// Each setting with its schema.
-fn properties() -> impl Iterator<Item = (String, RefOr<Schema>)> {
+/// Each setting that is shown, with its schema.
+fn shown() -> impl Iterator<Item = (String, RefOr<Schema>)> {
     let properties = match Settings::schema() {
         RefOr::T(Schema::Object(object)) => Some(object.properties),
         _ => None,
     };
     properties.into_iter().flatten()
+}
+
+/// Each setting that can be changed: those, and the key that is taken and not shown.
+fn taken() -> impl Iterator<Item = (String, RefOr<Schema>)> {
+    let text = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .description(Some(
+            "Key that clients must send; none or empty: no key. It is not shown.",
+        ))
+        .build();
+    shown().chain([("serverAPIKey".to_owned(), text.into())])
 }
 
 /// Show the settings.
@@ -158,7 +164,7 @@ async fn patch_settings(
     State(sources): State<Arc<SettingsSources>>,
     Body(SettingsPatch(changes)): Body<SettingsPatch>,
 ) -> Result<Json<SettingsView>, Problem> {
-    let known: BTreeSet<String> = properties().map(|(key, _)| key).collect();
+    let known: BTreeSet<String> = taken().map(|(key, _)| key).collect();
     if let Some(key) = changes.keys().find(|key| !known.contains(*key)) {
         let message = format!("there is no setting `{key}`");
         return Err(Problem::invalid_param(key, message));

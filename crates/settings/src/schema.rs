@@ -18,7 +18,6 @@ pub struct Settings {
     pub server_port: u16,
     /// Key clients must send; none or empty: no key. Read and never shown.
     #[serde(rename = "serverAPIKey", skip_serializing)]
-    #[schema(write_only)]
     pub server_api_key: Option<String>,
     /// Model the server loads at start, `run` uses when none is named, and that answers to unknown
     /// names.
