@@ -35,6 +35,7 @@ it.each([
   ['system', ['de-DE', 'zh-CN', 'en'], 'zh-Hans'],
   ['system', ['en-GB', 'zh-CN'], 'en'],
   ['system', ['fr'], 'en'],
+  ['system', ['C', 'zh-CN'], 'zh-Hans'],
 ] as const)('setting %s with %j is %s', (setting, preferred, language) => {
   expect(languageFor(setting, preferred)).toBe(language);
 });

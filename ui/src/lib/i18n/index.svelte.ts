@@ -14,12 +14,21 @@ let wanted: Language = 'en';
 export function languageFor(setting: LanguageSetting, preferred: readonly string[]): Language {
   if (setting !== 'system') return setting;
   for (const tag of preferred) {
-    const { language: base, script, region } = new Intl.Locale(tag).maximize();
+    const { language: base, script, region } = localeOf(tag);
     if (base === 'en') return 'en';
     // Readers of traditional characters are better served by simplified ones than by English.
     if (base === 'zh' && (script || region)) return 'zh-Hans';
   }
   return 'en';
+}
+
+/** What a tag means. Web views of systems without a language have `C`, which is no tag. */
+function localeOf(tag: string): Partial<Intl.Locale> {
+  try {
+    return new Intl.Locale(tag).maximize();
+  } catch {
+    return {};
+  }
 }
 
 /** Changes the language of the whole UI; resolves when its strings are there. */
