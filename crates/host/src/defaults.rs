@@ -188,7 +188,7 @@ mod tests {
 
     /// Says that a model is idle, until it is unloaded; keeps what it is asked to count.
     struct Idle {
-        idle: Duration,
+        since: Duration,
         unloaded: Mutex<Vec<String>>,
         counted: Mutex<Vec<TokenizeRequest>>,
         rest: ScriptedBackend,
@@ -197,7 +197,7 @@ mod tests {
     impl Idle {
         fn new(idle: Duration) -> Arc<Self> {
             Arc::new(Self {
-                idle,
+                since: idle,
                 unloaded: Mutex::default(),
                 counted: Mutex::default(),
                 rest: ScriptedBackend::default(),
@@ -253,7 +253,7 @@ mod tests {
                 id: "org/m".into(),
                 memory_bytes: 1,
                 active_requests: 0,
-                idle: self.idle,
+                idle: self.since,
                 weights: String::new(),
             }]
         }

@@ -33,3 +33,32 @@ async fn a_browser_gets_a_page_and_others_are_told_that_ollama_is_running() {
     }
     running.app.shut_down().await;
 }
+
+/// Needs the built UI.
+#[cfg(feature = "ui")]
+#[tokio::test]
+async fn the_pages_files_are_kept_for_ever_and_ask_for_no_key() {
+    let running = Running::start().await;
+    running.call("POST", "/x/keys", r#"{"name": "a"}"#).await;
+    let door = running.open().await;
+    let page = get(&format!("{}/", door.url()), "text/html").await;
+    let page = page.text().await.unwrap();
+    let (_, rest) = page.split_once("src=\"/assets/").unwrap();
+    let (name, _) = rest.split_once('"').unwrap();
+    let script = get(&format!("{}/assets/{name}", door.url()), "*/*").await;
+    assert_eq!(script.status(), 200);
+    let headers = script.headers();
+    assert_eq!(headers["content-type"], "text/javascript; charset=utf-8");
+    assert!(
+        headers["cache-control"]
+            .to_str()
+            .unwrap()
+            .contains("immutable")
+    );
+    assert_eq!(headers["x-content-type-options"], "nosniff");
+    for missing in ["none.js", "..%2findex.html", ".vite/manifest.json"] {
+        let url = format!("{}/assets/{missing}", door.url());
+        assert_eq!(get(&url, "*/*").await.status(), 404, "{missing}");
+    }
+    running.app.shut_down().await;
+}
