@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     router,
-    strings::{Strings, fill},
+    strings::{self, Strings, fill},
 };
 
 const ID: &str = "downloads";
@@ -18,7 +18,11 @@ const ID: &str = "downloads";
 struct Downloads(Rows);
 
 pub(super) fn build(app: &AppHandle) -> tauri::Result<Box<dyn Item>> {
-    Ok(Box::new(Downloads(Rows::new(app, ID)?)))
+    Ok(Box::new(Downloads(Rows::new(
+        app,
+        ID,
+        strings::of(None).downloads,
+    )?)))
 }
 
 impl Item for Downloads {
@@ -36,12 +40,7 @@ impl Item for Downloads {
             .iter()
             .filter_map(|download| row(download, strings))
             .collect();
-        let title = if rows.is_empty() {
-            strings.no_downloads
-        } else {
-            strings.downloads
-        };
-        self.0.submenu.set_text(title)?;
+        self.0.submenu.set_text(strings.downloads)?;
         self.0.show(app, &rows)
     }
 
@@ -84,7 +83,6 @@ fn progress(download: &Download) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strings;
 
     #[test]
     fn a_row_does_what_can_be_done() {

@@ -5,14 +5,21 @@ use serde_json::json;
 use tauri::{AppHandle, Wry, menu::IsMenuItem};
 
 use super::{Item, View, rows::Rows};
-use crate::{router, strings::fill};
+use crate::{
+    router,
+    strings::{self, fill},
+};
 
 const ID: &str = "models";
 
 struct Models(Rows);
 
 pub(super) fn build(app: &AppHandle) -> tauri::Result<Box<dyn Item>> {
-    Ok(Box::new(Models(Rows::new(app, ID)?)))
+    Ok(Box::new(Models(Rows::new(
+        app,
+        ID,
+        strings::of(None).models,
+    )?)))
 }
 
 impl Item for Models {
@@ -25,12 +32,7 @@ impl Item for Models {
     }
 
     fn refresh(&self, app: &AppHandle, View { state, strings }: View<'_>) -> tauri::Result<()> {
-        let title = if state.models.is_empty() {
-            strings.no_models
-        } else {
-            strings.models
-        };
-        self.0.submenu.set_text(title)?;
+        self.0.submenu.set_text(strings.models)?;
         let rows: Vec<_> = state
             .models
             .iter()

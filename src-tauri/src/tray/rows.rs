@@ -13,9 +13,10 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub(super) fn new(app: &AppHandle, id: &str) -> tauri::Result<Self> {
+    /// An empty submenu. On Linux its title stays the first one.
+    pub(super) fn new(app: &AppHandle, id: &str, title: &str) -> tauri::Result<Self> {
         Ok(Self {
-            submenu: Submenu::with_id(app, id, "", false)?,
+            submenu: Submenu::with_id(app, id, title, false)?,
             shown: Mutex::default(),
         })
     }
