@@ -19,11 +19,12 @@ use macmlx_test_support::hub_double::{Behaviour, File, HubDouble, Repository};
 use tokio::process::{Child, Command};
 
 const MODEL: &str = "owner/model";
-const SIZE: usize = 6_000_000;
+const SIZE: usize = 12_000_000;
 /// Of each of the four connections.
-const BYTES_PER_SECOND: u64 = 500_000;
-/// What a kill may cost: bytes of some tenths of a second, on a busy machine.
-const LOST_BYTES: usize = 1_500_000;
+const BYTES_PER_SECOND: u64 = 1_000_000;
+/// What a kill may cost: bytes of half a second, for a busy machine. Four of them are less than
+/// what a download without a journal would fetch again.
+const LOST_BYTES: usize = 2_000_000;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -119,10 +120,10 @@ async fn killed_at_several_moments() {
     });
     let home = tempfile::tempdir().unwrap();
     // Early, in the middle, and when most is here.
-    let moments = [1, 1_000_000, 2_500_000, 4_000_000];
+    let moments = [1, 3_000_000, 6_000_000, 10_000_000];
     for (kills, moment) in moments.into_iter().enumerate() {
         let mut child = spawn(&double, home.path());
-        let enough = moment + kills * LOST_BYTES / 4;
+        let enough = moment + kills * LOST_BYTES / 8;
         while sent(&double) < enough {
             assert!(
                 child.try_wait().unwrap().is_none(),

@@ -174,6 +174,18 @@ impl Folder {
         self.remove()
     }
 
+    /// State files that a crash left half written, as `state_file` names them.
+    fn abandoned(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.0).into_iter().flatten();
+        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        paths
+            .filter(|path| {
+                let name = path.file_name().unwrap_or_default();
+                name.as_encoded_bytes().starts_with(b".tmp")
+            })
+            .collect()
+    }
+
     /// Removes what is ours, and the folder if nothing else is in it.
     pub(super) fn remove(&self) -> Result<(), Error> {
         let gone = |result: io::Result<()>, path: PathBuf| match result {
@@ -185,6 +197,9 @@ impl Folder {
             gone(fs::remove_file(&path), path)?;
         }
         gone(fs::remove_dir_all(self.files()), self.files())?;
+        for path in self.abandoned() {
+            gone(fs::remove_file(&path), path)?;
+        }
         gone(fs::remove_file(self.lock_file()), self.lock_file())?;
         // Fails when files of others are there, which is what is wanted.
         let _ = fs::remove_dir(&self.0);
@@ -240,6 +255,7 @@ mod tests {
         let old = downloads.path().join("owner%2Fname");
         fs::create_dir(&old).unwrap();
         fs::write(old.join("resume.dat"), "old").unwrap();
+        fs::write(old.join(".tmpX1y2"), "half of a journal").unwrap();
         assert_eq!(Folder::all(downloads.path()).unwrap(), []);
         let folder = Folder::of(downloads.path(), "owner/name");
         let _lock = folder.lock("owner/name").unwrap();

@@ -23,8 +23,9 @@ pub(super) struct Progress {
     pub files: Vec<Tracked>,
     /// Bytes that arrived in this process, useful or not.
     received: AtomicU64,
-    /// Journals are written one after the other, so that the newest is the last.
-    writing: Mutex<()>,
+    /// Journals are written one after the other, so that the newest is the last; none once this
+    /// says that the end is near.
+    is_closed: Mutex<bool>,
 }
 
 /// One file.
@@ -75,7 +76,7 @@ impl Progress {
         Ok(Self {
             files,
             received: AtomicU64::new(0),
-            writing: Mutex::default(),
+            is_closed: Mutex::default(),
         })
     }
 
@@ -122,7 +123,27 @@ impl Progress {
 
     /// Brings what was written onto the disk for certain, then says so in the journal. Blocks.
     pub(super) fn checkpoint(&self, folder: &Folder) -> Result<(), Error> {
-        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_closed = self
+            .is_closed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if *is_closed {
+            return Ok(());
+        }
+        self.write_journal(folder)
+    }
+
+    /// The last checkpoint; later ones, by whoever is late, change nothing. Blocks.
+    pub(super) fn close(&self, folder: &Folder) -> Result<(), Error> {
+        let mut is_closed = self
+            .is_closed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *is_closed = true;
+        self.write_journal(folder)
+    }
+
+    fn write_journal(&self, folder: &Folder) -> Result<(), Error> {
         let mut journal = Journal::new();
         let mut dirty = Vec::new();
         for file in &self.files {

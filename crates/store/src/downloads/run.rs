@@ -73,16 +73,13 @@ async fn course(
     id: Uuid,
     stop: &mut oneshot::Receiver<()>,
 ) -> Result<Outcome, Error> {
-    let prepared = tokio::select! {
+    let listed = tokio::select! {
         biased;
         _ = &mut *stop => return Ok(Outcome::Stopped),
-        prepared = prepare(shared, id) => prepared?,
+        listed = list(shared, id) => listed?,
     };
-    let Prepared {
-        transfer,
-        record,
-        _slot,
-    } = prepared;
+    // Work on the disk is short and not left behind.
+    let (transfer, record) = prepare(shared, id, listed.hub, listed.repository).await?;
     let (progress, folder) = (transfer.progress.clone(), transfer.folder.clone());
     let ended = tokio::select! {
         biased;
@@ -91,18 +88,13 @@ async fn course(
         () = tell(shared, id, &progress) => None,
         () = keep(shared, &folder, &progress) => None,
     };
+    // On a full disk the journal before this one stays valid.
+    if let Err(error) = close(&folder, &progress).await {
+        tracing::warn!(%error, "cannot save the progress of a download");
+    }
     match ended {
-        Some(Ok(())) => {}
-        ended => {
-            // On a full disk the journal before this one stays valid.
-            if let Err(error) = checkpoint(&folder, &progress).await {
-                tracing::warn!(%error, "cannot save the progress of a download");
-            }
-            return match ended {
-                Some(Err(error)) => Err(error),
-                _ => Ok(Outcome::Stopped),
-            };
-        }
+        Some(result) => result?,
+        None => return Ok(Outcome::Stopped),
     }
     shared.change(id, |entry| entry.set_state(State::Verifying));
     let destination = shared.destination(&record.model);
@@ -116,27 +108,50 @@ async fn course(
     Ok(Outcome::Done)
 }
 
-struct Prepared<'a> {
-    transfer: Transfer,
-    record: Record,
+/// What the hub has.
+struct HubList<'a> {
+    hub: Hub,
+    repository: Repository,
+    /// Held until the end of the download.
     _slot: Option<SemaphorePermit<'a>>,
 }
 
-/// Everything before the first byte.
-async fn prepare(shared: &Shared, id: Uuid) -> Result<Prepared<'_>, Error> {
+/// Waits for a turn and asks for the files.
+async fn list(shared: &Shared, id: Uuid) -> Result<HubList<'_>, Error> {
     // Closed never.
     let slot = shared.slots.acquire().await.ok();
-    let before = shared
+    let record = shared
         .change(id, |entry| {
             entry.set_state(State::Listing);
             entry.record.clone()
         })
-        .ok_or_else(|| Error::Unexpected("the download is gone".into()))?;
+        .ok_or_else(gone)?;
     let connection = shared.connection.clone();
     let hub = blocking(move || connection.hub())
         .await?
         .with_patience(shared.options.patience);
-    let repository = list(&hub, &before).await?;
+    let repository = at_commit(&hub, &record).await?;
+    Ok(HubList {
+        hub,
+        repository,
+        _slot: slot,
+    })
+}
+
+fn gone() -> Error {
+    Error::Unexpected("the download is gone".into())
+}
+
+/// Makes room for the files, and finds out what is here of them.
+async fn prepare(
+    shared: &Shared,
+    id: Uuid,
+    hub: Hub,
+    repository: Repository,
+) -> Result<(Transfer, Record), Error> {
+    let before = shared
+        .read(id, |entry| entry.record.clone())
+        .ok_or_else(gone)?;
     let commit = repository.commit.clone();
     let files = repository.into_needed()?;
     let folder = shared.folder(&before.model);
@@ -166,23 +181,20 @@ async fn prepare(shared: &Shared, id: Uuid) -> Result<Prepared<'_>, Error> {
         entry.set_state(State::Downloading);
     });
     shared.save(id).await?;
-    Ok(Prepared {
-        transfer: Transfer {
-            hub,
-            model: record.model.clone(),
-            commit,
-            folder,
-            progress,
-            connections: shared.connections.clone(),
-            options: shared.options.clone(),
-        },
-        record,
-        _slot: slot,
-    })
+    let transfer = Transfer {
+        hub,
+        model: record.model.clone(),
+        commit,
+        folder,
+        progress,
+        connections: shared.connections.clone(),
+        options: shared.options.clone(),
+    };
+    Ok((transfer, record))
 }
 
 /// The files at the commit that was begun with, for as long as the hub has it: branches move.
-async fn list(hub: &Hub, record: &Record) -> Result<Repository, Error> {
+async fn at_commit(hub: &Hub, record: &Record) -> Result<Repository, Error> {
     let mut reference = Reference::parse(&record.model)?;
     if let Some(commit) = &record.commit {
         reference.revision = Some(commit.clone());
@@ -236,13 +248,14 @@ async fn tell(shared: &Shared, id: Uuid, progress: &Progress) {
 async fn keep(shared: &Shared, folder: &Folder, progress: &Arc<Progress>) {
     loop {
         tokio::time::sleep(shared.options.checkpoint).await;
-        if let Err(error) = checkpoint(folder, progress).await {
+        let (folder, progress) = (folder.clone(), progress.clone());
+        if let Err(error) = blocking(move || progress.checkpoint(&folder)).await {
             tracing::warn!(%error, "cannot save the progress of a download");
         }
     }
 }
 
-async fn checkpoint(folder: &Folder, progress: &Arc<Progress>) -> Result<(), Error> {
+async fn close(folder: &Folder, progress: &Arc<Progress>) -> Result<(), Error> {
     let (folder, progress) = (folder.clone(), progress.clone());
-    blocking(move || progress.checkpoint(&folder)).await
+    blocking(move || progress.close(&folder)).await
 }

@@ -50,15 +50,13 @@ async fn ranges_arrive_in_parallel_and_each_byte_once() {
         bytes_per_second: Some(1_000_000),
         ..Behaviour::default()
     });
-    let begun = std::time::Instant::now();
     let job = place.pull(&place.open()).await;
     assert_whole(&job, &place);
+    assert_eq!(place.double.most_connections(), options().connections);
     let requests = place.double.requests();
     let ranges = requests.iter().filter(|request| request.is_elsewhere);
     assert_eq!(ranges.count(), weights().len().div_ceil(128 << 10));
     assert_eq!(place.sent_bytes(), weights().len());
-    // One connection would take a second.
-    assert!(begun.elapsed().as_secs_f64() < 0.9, "{:?}", begun.elapsed());
 }
 
 #[tokio::test]

@@ -167,6 +167,8 @@ fn send(
     let body = if method == Method::HEAD {
         Body::empty()
     } else {
+        state.open += 1;
+        state.most_open = state.most_open.max(state.open);
         state.requests.push(FileRequest {
             path: path.to_owned(),
             start,
@@ -197,6 +199,15 @@ fn send(
     response
 }
 
+/// A connection that is counted for as long as it lasts.
+struct Open(Shared);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        lock(&self.0).open -= 1;
+    }
+}
+
 /// A connection's bytes, as fast and as far as they go; counts what is sent.
 fn body(
     shared: Shared,
@@ -215,6 +226,7 @@ fn body(
         Some(speed) => ((speed * SLICE.as_millis() as u64 / 1000) as usize).max(1),
         None => PIECE_BYTES,
     };
+    let open = Open(shared.clone());
     let pieces = stream::unfold((bytes, false), move |(mut bytes, is_later)| {
         let shared = shared.clone();
         async move {
@@ -230,6 +242,7 @@ fn body(
         }
     });
     let last = stream::once(async move {
+        let _open = open;
         match ends {
             End::Drop(_) => {
                 // A pause lets the bytes ahead of a broken connection arrive.

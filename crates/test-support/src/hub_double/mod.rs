@@ -57,6 +57,9 @@ struct State {
     repositories: BTreeMap<String, Repository>,
     behaviour: Behaviour,
     requests: Vec<FileRequest>,
+    /// Contents that are being sent now, and how many were at once at most.
+    open: usize,
+    most_open: usize,
     authorization: Option<String>,
     /// Of the content network.
     content: Option<SocketAddr>,
@@ -149,6 +152,11 @@ impl HubDouble {
     /// Requests for contents so far, in order.
     pub fn requests(&self) -> Vec<FileRequest> {
         lock(&self.shared).requests.clone()
+    }
+
+    /// How many contents were sent at the same time.
+    pub fn most_connections(&self) -> usize {
+        lock(&self.shared).most_open
     }
 
     /// The `Authorization` header of the last request to the hub itself.
