@@ -200,8 +200,8 @@ mod tests {
 
     #[tokio::test]
     async fn an_abort_drops_the_body() {
-        let held = Arc::new(());
-        let guard = held.clone();
+        let count = Arc::new(());
+        let guard = count.clone();
         let body = Body::from_stream(stream::pending::<Result<&str, Infallible>>().inspect(
             move |_| {
                 let _ = &guard;
@@ -219,10 +219,10 @@ mod tests {
             Abortable::new(relaying, registration).await
         });
         head.await.unwrap();
-        assert_eq!(Arc::strong_count(&held), 2);
+        assert_eq!(Arc::strong_count(&count), 2);
         handle.abort();
         assert!(relaying.await.unwrap().is_err());
-        assert_eq!(Arc::strong_count(&held), 1);
+        assert_eq!(Arc::strong_count(&count), 1);
     }
 
     #[test]

@@ -33,8 +33,10 @@ pub(crate) use self::{
 };
 use crate::strings::{self, Strings};
 
+type Build = fn(&AppHandle) -> tauri::Result<Box<dyn Item>>;
+
 /// Top to bottom.
-const ITEMS: &[fn(&AppHandle) -> tauri::Result<Box<dyn Item>>] = &[
+const ITEMS: &[Build] = &[
     status::build,
     separator::build,
     server::build,
