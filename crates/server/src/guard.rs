@@ -71,16 +71,25 @@ pub(crate) async fn outermost(request: Request, next: Next) -> Response {
         }
         response.headers_mut().insert(REQUEST_ID, value);
     }
-    // The window asks all the time, and its owner knows what for.
-    if !is_in_process {
-        tracing::info!(
-            %method,
-            path,
-            status = response.status().as_u16(),
-            head_ms = begun.elapsed().as_millis() as u64,
-            request_id = id,
-            "request"
-        );
+    macro_rules! note {
+        ($event:ident) => {
+            tracing::$event!(
+                %method,
+                path,
+                status = response.status().as_u16(),
+                head_ms = begun.elapsed().as_millis() as u64,
+                request_id = id,
+                "request"
+            )
+        };
+    }
+    // The owner's own window looks all the time, and would fill its log with that.
+    let is_look =
+        method == Method::GET && path.starts_with("/x/") && response.status().is_success();
+    if is_in_process || is_look {
+        note!(debug);
+    } else {
+        note!(info);
     }
     response
 }
