@@ -1,4 +1,4 @@
-"""Draws the app's icons: an M of five bars, in colour for the app and as templates for the menu bar.
+"""Draws the icons: an M of five bars, in colour for the app and as templates for the menu bar.
 
     python -m pip install -r icons/requirements.txt
     python icons/make.py
@@ -41,13 +41,14 @@ def square(content: str, side: int = 18) -> str:
 def app() -> str:
     """The M on a rounded square, with the margin that macOS icons have (100 of 1024)."""
     colours = ["#fff", "#ded9ff", "#b9aeff", "#ded9ff", "#fff"]
-    bars = "".join(bar(*place, colour=colour) for place, colour in zip(BARS, colours))
+    bars = "".join(bar(*place, colour=colour) for place, colour in zip(BARS, colours, strict=True))
     return square(
         f"""<defs><linearGradient id="ground" x1="0" y1="0" x2="0" y2="1">
 <stop offset="0" stop-color="#6557e6"/><stop offset="1" stop-color="#2f2484"/>
 </linearGradient></defs>
 <rect x="100" y="100" width="824" height="824" rx="186" fill="url(#ground)"/>
-<rect x="103" y="103" width="818" height="818" rx="183" fill="none" stroke="#fff" stroke-opacity=".16" stroke-width="6"/>
+<rect x="103" y="103" width="818" height="818" rx="183" fill="none" stroke="#fff"
+ stroke-opacity=".16" stroke-width="6"/>
 <g transform="translate(143 143) scale(41)">{bars}</g>""",
         1024,
     )
@@ -65,13 +66,15 @@ def idle() -> str:
 def loading() -> str:
     """Filled from the left, as weights arrive."""
     opacities = [1, 1, 0.7, 0.4, 0.25]
-    return square("\n".join(bar(*place, opacity) for place, opacity in zip(BARS, opacities)))
+    return square(
+        "\n".join(bar(*place, opacity) for place, opacity in zip(BARS, opacities, strict=True))
+    )
 
 
 def generating() -> str:
     """Bars at work, like a level meter."""
     levels = [(7, 15), (3, 15), (9, 15), (5, 15), (11, 15)]
-    return square("\n".join(bar(x, *level) for (x, _, _), level in zip(BARS, levels)))
+    return square("\n".join(bar(x, *level) for (x, _, _), level in zip(BARS, levels, strict=True)))
 
 
 def error() -> str:

@@ -6,8 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from desktop_app import App, free_port
 from harness.program import macmlx
+
+from desktop_app import App, free_port
 from menu_bar import MenuBar
 from session import Session
 

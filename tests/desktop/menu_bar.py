@@ -17,6 +17,7 @@ from jeepney import (
 )
 from jeepney.bus_messages import message_bus
 from jeepney.io.threading import DBusRouter, ReceiveStopped, open_dbus_connection
+
 from waiting import until
 
 WATCHER = "org.kde.StatusNotifierWatcher"
@@ -36,7 +37,9 @@ class Entry:
     @property
     def label(self) -> str:
         # An underscore marks the key of an entry; two are one that is shown.
-        return self.properties.get("label", "").replace("__", "\0").replace("_", "").replace("\0", "_")
+        return (
+            self.properties.get("label", "").replace("__", "\0").replace("_", "").replace("\0", "_")
+        )
 
     @property
     def is_separator(self) -> bool:

@@ -1,11 +1,14 @@
 """Start and end of the app, and what becomes of its window between them."""
 
+import json
 import os
 import signal
 import subprocess
+from pathlib import Path
 
-from desktop_app import BINARY, answers, is_alive, processes
 from harness.program import BINARY as MACMLX
+
+from desktop_app import BINARY, App, answers, is_alive, processes
 from test_window import QUESTION
 from waiting import until
 
@@ -21,6 +24,19 @@ def test_quitting_leaves_nothing(app, session, port):
     until(lambda: not any(map(is_alive, ours)), "its processes to end")
     assert not answers(port)
     assert not (session.home / "data/macmlx.pid").exists()
+
+
+def test_servers_of_tools_end_with_it(session, menu_bar, port):
+    # One that neither speaks the protocol nor ends by itself.
+    stuck = {"command": "sleep", "args": ["98765"]}
+    servers = session.home / "data/mcp.json"
+    servers.write_text(json.dumps({"mcpServers": {"stuck": stuck}}))
+    app = App(session, menu_bar, port)
+    (tool,) = until(lambda: sleeping(session.home), "the server's process")
+    app.tray.choose(app.tray.entry("Quit"))
+    until(lambda: not app.is_alive(), "the app to end")
+    until(lambda: not is_alive(tool), "the server's process to end")
+    app.close()
 
 
 def test_a_signal_ends_it_as_well(app, session, port):
@@ -85,6 +101,11 @@ def test_another_server_is_named(session, port):
     assert answers(port)
     server.terminate()
     assert server.wait(60) == 0
+
+
+def sleeping(home) -> list[int]:
+    command = b"sleep\x0098765\x00"
+    return [pid for pid in processes(home) if Path(f"/proc/{pid}/cmdline").read_bytes() == command]
 
 
 def is_below(pid: int, ancestor: int) -> bool:

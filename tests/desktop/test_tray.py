@@ -3,6 +3,7 @@
 import socket
 
 import pytest
+
 from conftest import MODEL
 from desktop_app import answers, get
 from test_window import QUESTION

@@ -5,6 +5,7 @@ import urllib.error
 import urllib.request
 from http.client import RemoteDisconnected
 
+
 class WebDriverError(Exception):
     pass
 
