@@ -23,7 +23,7 @@ pub struct Options {
     pub connections: usize,
     /// Downloads at once; others are queued.
     pub jobs: usize,
-    /// Large files are fetched in ranges of this size.
+    /// Large files are fetched in ranges of this size at most.
     pub range_bytes: u64,
     /// A connection that says nothing for this long is lost.
     pub stall: Duration,
@@ -33,6 +33,7 @@ pub struct Options {
     pub tick: Duration,
     /// Left free on the disk, whatever is downloaded.
     pub spare_bytes: u64,
+    /// With connections for files; the list of files has to come at once.
     pub patience: Patience,
     /// How bytes get into a file; tests of full disks write elsewhere.
     pub write_at: WriteAt,

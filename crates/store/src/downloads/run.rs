@@ -39,7 +39,7 @@ pub(super) async fn run(
             Outcome::Done => (State::Done, None),
             Outcome::Stopped => (State::Paused, None),
             Outcome::Failed(error) => {
-                tracing::warn!(model = record.model, %error, "download failed");
+                tracing::info!(model = record.model, %error, "download failed");
                 (State::Failed, Some(Failure::from(error)))
             }
         };
@@ -48,12 +48,21 @@ pub(super) async fn run(
     let Some(rested) = rested else {
         return;
     };
-    // Of a finished download nothing is left to save.
-    if rested.state != State::Done {
-        let (folder, record) = (shared.folder(&rested.model), rested.clone());
-        if let Err(error) = blocking(move || folder.write_record(&record)).await {
-            tracing::warn!(%error, "cannot save the state of a download");
-        }
+    let is_empty = shared.read(id, |entry| {
+        entry.progress.as_ref().is_none_or(|p| p.done_bytes() == 0) && !entry.is_kept
+    });
+    // Who waited is told; nobody else would know what to do with the row.
+    let is_forgotten = rested.state == State::Failed && is_empty == Some(true);
+    let (folder, record) = (shared.folder(&rested.model), rested.clone());
+    let settled = blocking(move || match record.state {
+        // Of a finished download nothing is left to save.
+        State::Done => Ok(()),
+        _ if is_forgotten => folder.remove(),
+        _ => folder.write_record(&record),
+    })
+    .await;
+    if let Err(error) = settled {
+        tracing::warn!(%error, "cannot save the state of a download");
     }
     // Who sees it rest may set it to work again at once.
     drop(lock);
@@ -66,6 +75,9 @@ pub(super) async fn run(
         entry.record.error = rested.error;
         entry.set_state(rested.state);
     });
+    if is_forgotten {
+        shared.forget(id);
+    }
 }
 
 async fn course(
@@ -127,9 +139,7 @@ async fn list(shared: &Shared, id: Uuid) -> Result<HubList<'_>, Error> {
         })
         .ok_or_else(gone)?;
     let connection = shared.connection.clone();
-    let hub = blocking(move || connection.hub())
-        .await?
-        .with_patience(shared.options.patience);
+    let hub = blocking(move || connection.hub()).await?;
     let repository = at_commit(&hub, &record).await?;
     Ok(HubList {
         hub,

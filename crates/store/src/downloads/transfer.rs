@@ -18,6 +18,9 @@ use super::{
 };
 use crate::hub::{Error, Hub};
 
+/// Less is not worth a connection.
+const SMALLEST_RANGE: u64 = 8 << 20;
+
 /// What a transfer needs.
 pub(super) struct Transfer {
     pub hub: Hub,
@@ -106,7 +109,11 @@ impl Transfer {
             output: output.clone(),
             elsewhere: Mutex::default(),
         };
-        let in_ranges = stream::iter(file.missing(self.options.range_bytes))
+        // All connections have something to do for a file of any size that is worth it.
+        let share = size_bytes / self.options.connections.max(1) as u64;
+        let most = self.options.range_bytes;
+        let piece = share.clamp(SMALLEST_RANGE.min(most), most);
+        let in_ranges = stream::iter(file.missing(piece))
             .map(|range| stream.fetch(range, false))
             .buffer_unordered(self.options.connections)
             .try_collect::<()>()

@@ -4,7 +4,7 @@ use futures::StreamExt;
 use serde_json::Value;
 
 use super::{
-    Attempts, Error, Hub, Repository, Trouble,
+    Attempts, Error, Hub, PATIENCE, Repository, Trouble,
     request::{ANSWER_TIMEOUT, TOO_SLOW},
 };
 
@@ -37,7 +37,7 @@ impl Hub {
         if !repository.files.iter().any(|file| file.path == path) {
             return Ok(None);
         }
-        let mut attempts = Attempts::new(self.patience);
+        let mut attempts = Attempts::new(PATIENCE);
         loop {
             let reading = self.document_once(repository, path);
             let trouble = match tokio::time::timeout(ANSWER_TIMEOUT, reading).await {

@@ -46,7 +46,6 @@ pub struct Hub {
     client: reqwest::Client,
     endpoint: Url,
     token: Option<Arc<str>>,
-    patience: Patience,
     recent: Arc<Mutex<HashMap<Url, (Instant, request::Answer)>>>,
 }
 
@@ -85,16 +84,8 @@ impl Hub {
                 .map(str::trim)
                 .filter(|token| !token.is_empty())
                 .map(Into::into),
-            patience: PATIENCE,
             recent: Arc::default(),
         })
-    }
-
-    /// The same hub, tried for as long as `patience` says.
-    #[must_use]
-    pub fn with_patience(mut self, patience: Patience) -> Self {
-        self.patience = patience;
-        self
     }
 
     /// For people, without a slash at its end.

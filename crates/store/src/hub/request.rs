@@ -11,7 +11,7 @@ use reqwest::{
 };
 
 use super::{
-    Error, Hub,
+    Error, Hub, PATIENCE,
     patience::{Attempts, Trouble},
 };
 
@@ -51,7 +51,7 @@ impl Hub {
 
     /// Reads an answer of the API, trying again for a little while.
     pub(super) async fn answer(&self, url: &Url, about: &str) -> Result<Answer, Error> {
-        let mut attempts = Attempts::new(self.patience);
+        let mut attempts = Attempts::new(PATIENCE);
         loop {
             let trouble =
                 match tokio::time::timeout(ANSWER_TIMEOUT, self.answer_once(url, about)).await {

@@ -1,7 +1,7 @@
 //! Start, pause, resume, cancel, follow: by people and by other processes.
 
 use macmlx_store::{
-    downloads::{Change, CommandError, State},
+    downloads::{Change, CommandError, Downloads, State},
     hub::Error,
 };
 use macmlx_test_support::hub_double::Behaviour;
@@ -137,4 +137,29 @@ async fn a_follower_who_leaves_stops_what_nobody_else_wants() {
         last = Some(job);
     }
     assert_whole(&last.unwrap(), &place);
+}
+
+#[tokio::test]
+async fn what_failed_at_once_for_one_who_waited_leaves_no_row() {
+    let place = Place::new().await;
+    let downloads = place.open();
+    let mut follow = downloads.follow("owner/unknown").await.unwrap();
+    let mut last = None;
+    while let Some(job) = follow.next().await {
+        last = Some(job);
+    }
+    assert_eq!(last.unwrap().state, State::Failed);
+    until_empty(&downloads).await;
+    assert_eq!(names(&place.downloads()), [""; 0]);
+    // Who asked for it without waiting finds out here.
+    let job = downloads.start("owner/unknown").await.unwrap().job;
+    rest(&downloads, job.id).await;
+    assert_eq!(downloads.list().len(), 1);
+}
+
+/// The row goes right after its last change.
+async fn until_empty(downloads: &Downloads) {
+    while !downloads.list().is_empty() {
+        tokio::task::yield_now().await;
+    }
 }
