@@ -31,7 +31,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     setup::run()?;
     let folder = workspace::root().join("bench");
     let python = venv::ensure(&folder.join("requirements.txt"))?;
-    let program = run::build(&["playback"])?;
+    let program = run::build(&["playback"], false)?;
     let work = workspace::cache()?.join("bench");
     let mut bench = Command::new(python);
     bench

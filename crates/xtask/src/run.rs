@@ -34,11 +34,13 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<()> {
     }
     setup::run()?;
     ui::build()?;
-    let program = build(&["ui"])?;
+    if opens_window {
+        setup::ensure_to_build_desktop()?;
+    }
+    let program = build(&["ui"], opens_window)?;
     let model = choose_model(&program, request.model)?;
     let mut command = if opens_window {
-        setup::ensure_to_build_desktop()?;
-        Command::new(build_desktop()?)
+        Command::new(workspace::program("release", workspace::DESKTOP)?)
     } else {
         let mut serve = Command::new(program);
         serve.arg("serve");
@@ -61,32 +63,21 @@ fn has_display() -> bool {
             .any(|name| shell::variable(name).is_some())
 }
 
-/// The app as users run it.
-fn build_desktop() -> Result<PathBuf> {
-    shell::run(shell::cargo().current_dir(workspace::root()).args([
-        "build",
-        "--release",
-        "--package",
-        workspace::DESKTOP,
-    ]))?;
-    workspace::program("release", workspace::DESKTOP)
-}
-
-/// The program as users run it.
-pub(crate) fn build(features: &[&str]) -> Result<PathBuf> {
-    shell::run(
-        shell::cargo()
-            .current_dir(workspace::root())
-            .args([
-                "build",
-                "--release",
-                "--package",
-                "macmlx-cli",
-                "--bin",
-                "macmlx",
-            ])
-            .args(["--features", &features.join(",")]),
-    )?;
+/// The program as users run it, and the app beside it where that is wanted.
+pub(crate) fn build(features: &[&str], with_desktop: bool) -> Result<PathBuf> {
+    let features: Vec<String> = features
+        .iter()
+        .map(|feature| format!("macmlx-cli/{feature}"))
+        .collect();
+    let mut cargo = shell::cargo();
+    cargo
+        .current_dir(workspace::root())
+        .args(["build", "--release", "--package", "macmlx-cli"])
+        .args(["--features", &features.join(",")]);
+    if with_desktop {
+        cargo.args(["--package", workspace::DESKTOP]);
+    }
+    shell::run(&mut cargo)?;
     workspace::program("release", "macmlx")
 }
 

@@ -171,30 +171,35 @@ fn e2e(starter: &Path) -> Result<Outcome> {
 fn downloads() -> Result<Outcome> {
     let folder = workspace::root().join("tests/downloads");
     let python = venv::ensure(&folder.join("requirements.txt"))?;
-    watch(pytest(&python, &folder).env("MACMLX_HUB_DOUBLE", hub_double()?))
+    watch(pytest(&python, &folder).env("MACMLX_HUB_DOUBLE", example("hub-double")?))
 }
 
-/// Builds the hub that tests download from.
-fn hub_double() -> Result<PathBuf> {
-    shell::run(shell::cargo().current_dir(workspace::root()).args([
-        "build",
-        "--package",
-        "macmlx-test-support",
-        "--example",
-        "hub-double",
-    ]))?;
-    workspace::program("debug/examples", "hub-double")
-}
-
-/// Builds the program that end-to-end tests run.
+/// Builds the program that end-to-end tests run, with these features of `macmlx-cli`.
+///
+/// No package is chosen, here and in [`example`]: dependencies are then built with the features that
+/// all crates together ask for, as for the crates' own tests, and not once more with fewer.
 pub(crate) fn program(features: &[&str]) -> Result<PathBuf> {
+    let features: Vec<String> = features
+        .iter()
+        .map(|feature| format!("macmlx-cli/{feature}"))
+        .collect();
     shell::run(
         shell::cargo()
             .current_dir(workspace::root())
-            .args(["build", "--package", "macmlx-cli", "--bin", "macmlx"])
+            .args(["build", "--bin", "macmlx"])
             .args(["--features", &features.join(",")]),
     )?;
     workspace::program("debug", "macmlx")
+}
+
+/// Builds an example, which is how programs for tests come.
+fn example(name: &str) -> Result<PathBuf> {
+    shell::run(
+        shell::cargo()
+            .current_dir(workspace::root())
+            .args(["build", "--example", name]),
+    )?;
+    workspace::program("debug/examples", name)
 }
 
 /// Runs a folder of Python tests.

@@ -81,8 +81,6 @@ fn types() -> Result<String> {
     let document = shell::output(shell::cargo().current_dir(workspace::root()).args([
         "run",
         "--quiet",
-        "--package",
-        "macmlx-control",
         "--example",
         "openapi",
     ]))?;

@@ -4,7 +4,7 @@ use std::{path::Path, process::Command};
 
 use anyhow::{Context, Result};
 
-use super::{Outcome, PROGRAM, STARTER_GGUF, hub_double, mcp, program, watch};
+use super::{Outcome, PROGRAM, STARTER_GGUF, example, mcp, program, watch};
 use crate::{npm, playback, setup, ui, workspace};
 
 pub(super) fn run(starter: &Path) -> Result<Outcome> {
@@ -18,7 +18,7 @@ pub(super) fn run(starter: &Path) -> Result<Outcome> {
             .current_dir(&folder)
             .args(["--test", "--test-reporter=tap", "--test-concurrency=1"])
             .env(PROGRAM, program(&["playback", "ui"])?)
-            .env("MACMLX_HUB_DOUBLE", hub_double()?)
+            .env("MACMLX_HUB_DOUBLE", example("hub-double")?)
             .env("MACMLX_PLAYBACK_MODEL", playback::model()?)
             .env("MACMLX_CHROMIUM", chromium)
             .envs(mcp::servers()?)

