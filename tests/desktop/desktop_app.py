@@ -66,9 +66,13 @@ class App:
             env=session.environment,
             stderr=subprocess.DEVNULL,
         )
-        # Asked as WebDriver has it: the native one does not survive other guests on its port.
-        until(lambda: is_ready(driver), "the drivers")
-        self.browser = Browser(f"http://127.0.0.1:{driver}", BINARY, list(arguments))
+        try:
+            # Asked as WebDriver has it: the native one does not survive other guests on its port.
+            until(lambda: is_ready(driver), "the drivers")
+            self.browser = Browser(f"http://127.0.0.1:{driver}", BINARY, list(arguments))
+        except BaseException:
+            self._driver.terminate()
+            raise
         self.browser.set_timeout(280)
         self.pid = until(lambda: pid_of(BINARY, session.home), "the app's process")
         self.menu_bar = menu_bar
