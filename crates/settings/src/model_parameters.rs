@@ -426,7 +426,7 @@ mod tests {
             (json!({"draftModelID": "small"}), "draftModelID"),
             (json!({"numDraftTokens": 3}), "numDraftTokens"),
             (json!({"alias": "a\nb"}), "alias"),
-            (json!({"temprature": 1}), "temprature"),
+            (json!({"heat": 1}), "heat"),
         ] {
             let error = place.parameters.patch("m", &map(&changes)).unwrap_err();
             let ModelParametersError::Refused { key: named, .. } = &error else {

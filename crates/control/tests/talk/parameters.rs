@@ -32,7 +32,7 @@ async fn parameters_are_set_unset_and_refused_by_name() {
     for (changes, param) in [
         (json!({"temperature": 3}), "temperature"),
         (json!({"draftModelID": "small"}), "draftModelID"),
-        (json!({"temprature": 1}), "temprature"),
+        (json!({"heat": 1}), "heat"),
     ] {
         let (status, code, named) = running.bad("PATCH", PLACE, &changes).await;
         assert_eq!((status, code.as_str()), (400, "invalid_request"));

@@ -207,7 +207,9 @@ impl Answer {
                 self.text[choice] += &text;
                 self.tokens[choice].extend(tokens);
             }
-            GenerationEvent::Reasoning { .. } | GenerationEvent::ToolCall { .. } => {
+            GenerationEvent::Reasoning { .. }
+            | GenerationEvent::ToolCall { .. }
+            | GenerationEvent::ToolRun { .. } => {
                 panic!("tiny models do not reason or call: {event:?}")
             }
             GenerationEvent::Finished {
