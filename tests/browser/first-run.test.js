@@ -53,6 +53,9 @@ test('from the welcome to an answer', async () => {
   assert.equal(settings.onboardingComplete, true);
 
   await until(async () => (await server.control('GET', '/x/downloads')).jobs[0].state === 'done', 60);
+  await server.control('PATCH', `/x/models/${encodeURIComponent(MODEL)}/parameters`, {
+    temperature: 0,
+  });
   await page.goto(`${server.url}/#/chat/new`);
   await ask(page, 'What is the capital of France?');
   await answers(page).getByText('Paris').waitFor({ timeout: 120_000 });

@@ -40,8 +40,9 @@ test('the address is shown, and what to paste into clients', async () => {
   await page.getByRole('tab', { name: 'Claude Code' }).click();
   await page.getByRole('tabpanel').getByText(`ANTHROPIC_BASE_URL`).waitFor();
   await page.getByRole('tab', { name: 'curl' }).click();
-  const snippet = await page.getByRole('tabpanel').locator('code').first().innerText();
-  assert.ok(snippet.includes(`${server.url}/v1/chat/completions`) && snippet.includes(PLAYED_MODEL), snippet);
+  const snippet = page.getByRole('tabpanel').locator('code');
+  await snippet.filter({ hasText: PLAYED_MODEL }).first().waitFor();
+  assert.match(await snippet.first().innerText(), new RegExp(`${server.url}/v1/chat/completions`));
   assert.deepEqual(errors, []);
   await context.close();
 });
@@ -60,7 +61,7 @@ test('keys are made, shown once, asked for and removed', async () => {
   assert.equal((await page.content()).includes(key), false);
   await page.getByRole('button', { name: 'Delete key laptop' }).click();
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
-  await page.getByText('laptop').waitFor({ state: 'detached' });
+  await page.getByText('laptop', { exact: true }).waitFor({ state: 'detached' });
   assert.equal(await statusWith(key), 401);
   await context.close();
 });

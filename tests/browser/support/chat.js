@@ -6,7 +6,8 @@ export const SCRIPT = fileURLToPath(new URL('../script.json', import.meta.url));
 
 export async function ask(page, text) {
   await page.getByRole('textbox', { name: 'Message' }).fill(text);
-  await page.keyboard.press('Enter');
+  // It is there once there is a model to ask.
+  await page.getByRole('button', { name: 'Send' }).click();
 }
 
 export function answers(page) {
