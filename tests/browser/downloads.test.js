@@ -1,7 +1,7 @@
 // From a search on the hub to a chat with what was downloaded, with a pause and a crash between.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { launch, open } from './support/browser.js';
+import { launch, open, picture } from './support/browser.js';
 import { answers, ask } from './support/chat.js';
 import { Hub } from './support/hub.js';
 import { Home, Server } from './support/program.js';
@@ -40,6 +40,7 @@ test('a download is paused, survives a crash, goes on, and answers', async () =>
   await page.getByText('Fits').first().waitFor();
   await page.getByRole('button', { name: `Download: ${MODEL}` }).click();
   await until(async () => (await job())?.done_bytes > 10_000_000);
+  await picture(page, 'download');
   await page.getByRole('button', { name: `Pause: ${MODEL}` }).first().click();
   const resume = page.getByRole('button', { name: `Resume: ${MODEL}` }).first();
   await resume.waitFor();

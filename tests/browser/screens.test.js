@@ -1,14 +1,9 @@
 // Each screen in light and dark at three widths: a picture, and what axe finds.
 import assert from 'node:assert/strict';
-import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { launch, open, seriousFindings } from './support/browser.js';
+import { launch, open, picture, seriousFindings } from './support/browser.js';
 import { Home, Server } from './support/program.js';
 import { answers, ask, SCRIPT } from './support/chat.js';
-
-/** Where pictures are kept; they are looked at, not compared. */
-const PICTURES = process.env.MACMLX_PICTURES ?? join(import.meta.dirname, 'pictures');
 
 const SCREENS = ['chat', 'models', 'models/hub', 'server', 'mcp', 'settings', 'logs', 'welcome'];
 const SCHEMES = ['light', 'dark'];
@@ -18,7 +13,6 @@ let browser, home, server, conversation;
 
 before(async () => {
   browser = await launch();
-  await mkdir(PICTURES, { recursive: true });
   // No hub answers there: the pictures show how that is said.
   home = await Home.make({ onboardingComplete: true, hfEndpoint: 'http://127.0.0.1:9' });
   await home.addPlayedModel();
@@ -54,8 +48,7 @@ for (const scheme of SCHEMES) {
           await page.evaluate((hash) => (location.hash = hash), `#/${path}`);
           await page.getByRole('main').waitFor();
           await page.waitForTimeout(500);
-          const name = `${screen.replace('/', '-')}-${scheme}-${width}.png`;
-          await page.screenshot({ path: join(PICTURES, name) });
+          await picture(page, `${screen.replace('/', '-')}-${scheme}-${width}`);
           assert.deepEqual(await seriousFindings(page), []);
           const overflow = await page.evaluate(
             () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
@@ -76,7 +69,7 @@ test('everything is there in Chinese', async () => {
     await page.evaluate((hash) => (location.hash = hash), `#/${screen}`);
     await page.getByRole('main').waitFor();
     await page.waitForTimeout(500);
-    await page.screenshot({ path: join(PICTURES, `${screen.replace('/', '-')}-zh.png`) });
+    await picture(page, `${screen.replace('/', '-')}-zh`);
     assert.match(await page.getByRole('main').innerText(), /\p{Script=Han}/u, screen);
   }
   assert.equal(await page.evaluate(() => document.documentElement.lang), 'zh-Hans');

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { join } from 'node:path';
-import { launch, open } from './support/browser.js';
+import { launch, open, picture } from './support/browser.js';
 import { Home, Server } from './support/program.js';
 import { answers, ask, SCRIPT } from './support/chat.js';
 import { until } from './support/until.js';
@@ -48,6 +48,7 @@ test('a tool runs once it is allowed, or never', async () => {
   const card = answers(page).getByRole('region', { name: /^Tool / });
   await card.getByText('Waits for you').waitFor();
   await card.getByText('"bonjour"').waitFor();
+  await picture(page, 'tool-approval');
   await card.getByRole('button', { name: 'Deny' }).click();
   await card.getByText('Denied').waitFor();
   await answers(page).getByText('Then I will do without the tool.').waitFor();

@@ -35,9 +35,11 @@ pub(crate) fn build() -> Result<()> {
     run_script("build")
 }
 
-/// Type-checks and lints the UI.
+/// Type-checks and lints the UI, and weighs what a first visit loads.
 pub(crate) fn check() -> Result<()> {
-    run_script("check")
+    run_script("check")?;
+    build()?;
+    run_script("budget")
 }
 
 /// A script of `ui/package.json`.

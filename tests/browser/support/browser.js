@@ -1,12 +1,21 @@
 // A browser, pages in it, and what is wrong with them.
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 
 const AXE = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /** Violations of these impacts are defects. */
 const SERIOUS = ['serious', 'critical'];
+
+/** Where pictures are kept; they are looked at, not compared. */
+const PICTURES = process.env.MACMLX_PICTURES ?? join(import.meta.dirname, '../pictures');
+
+export async function picture(page, name) {
+  await mkdir(PICTURES, { recursive: true });
+  await page.screenshot({ path: join(PICTURES, `${name}.png`) });
+}
 
 export function launch() {
   return chromium.launch({

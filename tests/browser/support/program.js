@@ -19,7 +19,7 @@ export class Home {
     const folder = await mkdtemp(join(tmpdir(), 'macmlx-browser-'));
     const home = new Home(folder);
     await mkdir(home.data);
-    await home.write('settings.json', { serverPort: 0, ...settings });
+    await home.write('settings.json', settings);
     return home;
   }
 

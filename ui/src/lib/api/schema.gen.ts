@@ -736,6 +736,7 @@ export interface components {
             modelID?: string | null;
             parameters?: null | components["schemas"]["ModelParameters"];
             systemPrompt?: string | null;
+            /** @description Null or empty: the first words of the first question. */
             title?: string | null;
         };
         ConversationSummary: {
@@ -1550,6 +1551,7 @@ export interface components {
             modelDirectory?: null | (string | null);
             onboardingComplete?: null | boolean;
             prefillChunkTokens?: null | number;
+            serverAPIKey?: null | string;
             serverHost?: null | string;
             serverPort?: null | number;
             theme?: null | components["schemas"]["Theme"];
