@@ -253,14 +253,14 @@ fn kept() {}
 
     #[test]
     fn tests_and_generated_files_are_not_production() {
-        for path in ["crates/a/src/lib.rs", "bench/bench.py", "ui/src/app.tsx"] {
+        for path in ["crates/a/src/lib.rs", "bench/bench.py", "ui/src/app.svelte"] {
             assert!(is_production(path), "{path}");
         }
         for path in [
             "crates/a/tests/cases.rs",
             "crates/a/src/tests.rs",
             "tests/e2e/conftest.py",
-            "ui/src/app.test.tsx",
+            "ui/src/app.test.svelte",
             "ui/src/api.gen.ts",
             "README.md",
         ] {
