@@ -49,7 +49,6 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("mlx-sys", &["models", "engine"]),
     ("axum", &["server", "control", "host", TEST_SUPPORT]),
     ("rmcp", &["mcp"]),
-    ("hf-hub", &["store"]),
     ("tauri", &["src-tauri"]),
 ];
 
