@@ -54,6 +54,8 @@ pub(crate) fn script(name: &str) -> Result<Command> {
     let mut npm = Command::new("npm");
     npm.args(["run", "--silent", name])
         .env("PATH", npm::path_with(&npm::node()?)?)
+        // What is printed may be read by a program.
+        .env("NO_COLOR", "1")
         .current_dir(folder);
     Ok(npm)
 }

@@ -13,7 +13,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Reads the closing line of nextest or pytest, the closing lines of Node's runner, or sums those
+    /// Reads the closing line of nextest, pytest or vitest, the closing lines of Node's runner, or sums those
     /// of cargo's own runner, which ends each test program with one.
     ///
     /// Failed tests show what they printed, which may look like a closing line: of the runners that
@@ -77,6 +77,7 @@ fn node_count(text: &str, kind: &str) -> usize {
 
 fn is_only_closing(line: &str) -> bool {
     line.starts_with("Summary [")
+        || line.starts_with("Tests  ")
         || line.starts_with("==") && line.ends_with("==") && line.contains(" in ")
 }
 
@@ -133,6 +134,12 @@ mod tests {
                 "ok 1 - plain\n1..7\n# tests 7\n# suites 0\n# pass 4\n# fail 1\n# cancelled 1\n\
                  # skipped 1\n# todo 0\n# duration_ms 812.5",
                 4,
+                2,
+                1,
+            ),
+            (
+                " Test Files  1 failed | 65 passed (66)\n      Tests  2 failed | 9 passed | 1 skipped (12)",
+                9,
                 2,
                 1,
             ),
