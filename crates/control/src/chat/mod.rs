@@ -4,6 +4,7 @@ mod answer;
 mod event;
 mod prompt;
 mod run;
+mod sampling;
 
 use std::{convert::Infallible, sync::Arc, time::Instant};
 
@@ -22,7 +23,7 @@ use tokio::sync::mpsc;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use self::{event::ChatEvent, run::Run};
+use self::{event::ChatEvent, run::Run, sampling::Defaults};
 use crate::{
     Problem,
     body::Body,
@@ -41,7 +42,7 @@ pub struct Chat {
     /// What answers: the engine, with the tool loop around it.
     pub backend: Arc<dyn Backend>,
     pub catalog: Arc<dyn Catalog>,
-    /// For the system prompts of models; the rest of their parameters is the backend's to fill in.
+    /// Of each model, for what a conversation leaves open.
     pub parameters: Arc<ModelParametersFolder>,
     pub pool: Arc<Pool>,
     pub approvals: Arc<Approvals>,
@@ -121,7 +122,7 @@ async fn chat(
     let conversation = chat
         .take_question(&asked, &model, conversation, &sender)
         .await?;
-    let request = chat.request(&asked, &model, &conversation);
+    let request = chat.request(&asked, &model, &conversation).await?;
     let run = Run {
         chat,
         conversation: id,
@@ -253,19 +254,20 @@ impl Chat {
         Ok(conversation)
     }
 
-    fn request(
+    async fn request(
         &self,
         asked: &ChatRequest,
         model: &str,
         conversation: &store::Conversation,
-    ) -> GenerateRequest {
+    ) -> Result<GenerateRequest, Problem> {
         let overrides = asked.parameters.clone().unwrap_or_default();
+        let of_model = self.parameters.get(model);
         let own_prompt = Some(&conversation.system_prompt).filter(|prompt| !prompt.is_empty());
         let system_prompt = overrides
             .system_prompt
             .clone()
             .or_else(|| own_prompt.cloned())
-            .or_else(|| self.parameters.get(model).system_prompt.clone())
+            .or_else(|| of_model.system_prompt.clone())
             .unwrap_or_default();
         let mut chat = prompt::chat(conversation, &system_prompt);
         if asked.use_tools == Some(false) {
@@ -275,6 +277,13 @@ impl Chat {
         request.reasoning.enabled = asked.reasoning;
         let parameters = overrides.or(conversation.parameters.clone().unwrap_or_default());
         parameters::fill_in(&mut request, &parameters);
-        request
+        // The parameters of the model are filled in behind the backend.
+        if of_model.temperature.is_none() && of_model.top_p.is_none() {
+            let (catalog, model) = (self.catalog.clone(), model.to_owned());
+            let defaults =
+                tokio::task::spawn_blocking(move || Defaults::of(&*catalog, &model)).await?;
+            defaults.fill_in(&mut request.sampling);
+        }
+        Ok(request)
     }
 }
