@@ -16,8 +16,11 @@ fn seconds(time: OffsetDateTime) -> f64 {
     time.unix_timestamp_nanos() as f64 / NANOSECONDS
 }
 
+/// To the microsecond: a number of today's size says no less, and one that is written again is then
+/// the same.
 fn of_seconds(seconds: f64) -> Result<OffsetDateTime, ComponentRange> {
-    OffsetDateTime::from_unix_timestamp_nanos((seconds * NANOSECONDS).round() as i128)
+    let microseconds = (seconds * 1e6).round() as i128;
+    OffsetDateTime::from_unix_timestamp_nanos(microseconds * 1000)
 }
 
 #[derive(Deserialize)]
