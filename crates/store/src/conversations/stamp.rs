@@ -12,15 +12,18 @@ pub(super) fn now() -> OffsetDateTime {
     of_seconds(seconds(now)).unwrap_or(now)
 }
 
+// Whole seconds and the rest are kept apart: as nanoseconds since 1970 a time is too large a number
+// for a float, and would not come back the same.
+
 fn seconds(time: OffsetDateTime) -> f64 {
-    time.unix_timestamp_nanos() as f64 / NANOSECONDS
+    time.unix_timestamp() as f64 + f64::from(time.nanosecond()) / NANOSECONDS
 }
 
-/// To the microsecond: a number of today's size says no less, and one that is written again is then
-/// the same.
 fn of_seconds(seconds: f64) -> Result<OffsetDateTime, ComponentRange> {
-    let microseconds = (seconds * 1e6).round() as i128;
-    OffsetDateTime::from_unix_timestamp_nanos(microseconds * 1000)
+    let nanoseconds = ((seconds - seconds.floor()) * NANOSECONDS).round() as i128;
+    OffsetDateTime::from_unix_timestamp_nanos(
+        seconds.floor() as i128 * NANOSECONDS as i128 + nanoseconds,
+    )
 }
 
 #[derive(Deserialize)]
