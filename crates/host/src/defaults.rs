@@ -144,6 +144,7 @@ mod tests {
             id: "org/m".into(),
             path: "/m".into(),
             model_type: "llama".into(),
+            task: macmlx_inference::ModelTask::Generate,
             context_length: None,
             size_bytes: 0,
             quantization: None,

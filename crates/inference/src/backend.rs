@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
-use futures::{future::BoxFuture, stream::BoxStream};
+use futures::{FutureExt, future::BoxFuture, stream::BoxStream};
 
-use crate::{ChatPrompt, GenerateRequest, GenerationEvent, InferenceError, ReasoningOptions};
+use crate::{
+    ChatPrompt, EmbedRequest, Embeddings, GenerateRequest, GenerationEvent, InferenceError,
+    ReasoningOptions, Relevance, RerankRequest,
+};
 
 /// Events of one request. Dropping it cancels the request, also during prefill.
 pub type EventStream = BoxStream<'static, Result<GenerationEvent, InferenceError>>;
@@ -20,6 +23,17 @@ pub trait Backend: Send + Sync + 'static {
         &self,
         request: GenerateRequest,
     ) -> BoxFuture<'_, Result<EventStream, InferenceError>>;
+
+    /// Turns texts into vectors. All or nothing; dropping the future cancels the request. A backend
+    /// that only generates need not take this on.
+    fn embed(&self, request: EmbedRequest) -> BoxFuture<'_, Result<Embeddings, InferenceError>> {
+        only_generates(request.model)
+    }
+
+    /// Scores documents against a query. As [`Self::embed`] otherwise.
+    fn rerank(&self, request: RerankRequest) -> BoxFuture<'_, Result<Relevance, InferenceError>> {
+        only_generates(request.model)
+    }
 
     /// Token ids of a text or a rendered conversation.
     fn tokenize(&self, request: TokenizeRequest)
@@ -45,6 +59,18 @@ pub trait Backend: Send + Sync + 'static {
     fn loaded(&self) -> Vec<LoadedModel>;
 }
 
+fn only_generates<T: Send + 'static>(
+    model: String,
+) -> BoxFuture<'static, Result<T, InferenceError>> {
+    async move {
+        Err(InferenceError::InvalidRequest {
+            param: Some("model".into()),
+            message: format!("`{model}` generates text and does nothing else here"),
+        })
+    }
+    .boxed()
+}
+
 /// A backend around another one: what it does not take on itself, the inner one does.
 ///
 /// Implement this instead of [`Backend`], and only the methods that differ.
@@ -58,6 +84,16 @@ pub trait Layer: Send + Sync + 'static {
         request: GenerateRequest,
     ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
         self.inner().generate(request)
+    }
+
+    /// See [`Backend::embed`].
+    fn embed(&self, request: EmbedRequest) -> BoxFuture<'_, Result<Embeddings, InferenceError>> {
+        self.inner().embed(request)
+    }
+
+    /// See [`Backend::rerank`].
+    fn rerank(&self, request: RerankRequest) -> BoxFuture<'_, Result<Relevance, InferenceError>> {
+        self.inner().rerank(request)
     }
 
     /// See [`Backend::tokenize`].
@@ -85,6 +121,14 @@ impl<L: Layer> Backend for L {
         request: GenerateRequest,
     ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
         Layer::generate(self, request)
+    }
+
+    fn embed(&self, request: EmbedRequest) -> BoxFuture<'_, Result<Embeddings, InferenceError>> {
+        Layer::embed(self, request)
+    }
+
+    fn rerank(&self, request: RerankRequest) -> BoxFuture<'_, Result<Relevance, InferenceError>> {
+        Layer::rerank(self, request)
     }
 
     fn tokenize(

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::InferenceError;
+use crate::{InferenceError, ModelTask};
 
 /// The local models. Implemented by the store; the engine and the dialects only ask.
 pub trait Catalog: Send + Sync + 'static {
@@ -27,6 +27,7 @@ pub struct ModelCard {
     pub path: PathBuf,
     /// `model_type` of config.json.
     pub model_type: String,
+    pub task: ModelTask,
     /// Tokens the model was made for, from its config; `None` when it does not say.
     pub context_length: Option<u32>,
     /// Sum of the weight files.
@@ -39,6 +40,29 @@ pub struct ModelCard {
     /// 64 hexadecimal digits that tell this model from any other and change with its files. Copies
     /// share it.
     pub digest: String,
+}
+
+impl ModelCard {
+    /// Refuses a model that is for something else.
+    pub fn expect(&self, task: ModelTask) -> Result<(), InferenceError> {
+        if self.task == task {
+            return Ok(());
+        }
+        let what = match self.task {
+            ModelTask::Generate => "generates text",
+            ModelTask::Embed => "makes embeddings",
+            ModelTask::Rerank => "reranks documents",
+        };
+        let wanted = match task {
+            ModelTask::Generate => "a model that generates text",
+            ModelTask::Embed => "an embedding model",
+            ModelTask::Rerank => "a reranker",
+        };
+        Err(InferenceError::InvalidRequest {
+            param: Some("model".into()),
+            message: format!("`{}` {what}; this needs {wanted}", self.id),
+        })
+    }
 }
 
 /// What a model's own files say, beyond its card.

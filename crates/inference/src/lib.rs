@@ -6,8 +6,10 @@
 
 mod backend;
 mod catalog;
+mod encoding;
 mod error;
 mod event;
+mod grammar;
 mod message;
 mod model_files;
 mod request;
@@ -19,11 +21,16 @@ pub use backend::{
     Backend, EventStream, Layer, LoadedModel, ModelTraits, TokenizeInput, TokenizeRequest,
 };
 pub use catalog::{Catalog, ModelCard, ModelDescription};
+pub use encoding::{
+    EmbedRequest, Embeddings, EncodeTimings, EncoderInput, ModelTask, Overflow, Relevance,
+    RerankRequest,
+};
 pub use error::InferenceError;
 pub use event::{
     FinishReason, GenerationEvent, LogprobCandidate, Timings, TokenLogprob, ToolCallPart, ToolRun,
     ToolRunEnd, Usage,
 };
+pub use grammar::{Grammar, Language};
 pub use message::{
     ContentPart, Image, ImageSource, Message, Role, ToolCall, ToolChoice, ToolDefinition,
 };

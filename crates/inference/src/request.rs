@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Message, SamplingParams, ToolChoice, ToolDefinition};
+use crate::{Grammar, Message, SamplingParams, ToolChoice, ToolDefinition};
 
 /// One request for one or more generations from the same prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,6 +18,8 @@ pub struct GenerateRequest {
     /// How many independent generations (`n`), at least 1. Events carry the index of theirs.
     pub choices: u32,
     pub reasoning: ReasoningOptions,
+    /// `None`: the answer may be anything.
+    pub grammar: Option<Grammar>,
 }
 
 impl GenerateRequest {
@@ -31,6 +33,7 @@ impl GenerateRequest {
             logprobs: None,
             choices: 1,
             reasoning: ReasoningOptions::default(),
+            grammar: None,
         }
     }
 }

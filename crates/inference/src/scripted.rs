@@ -9,9 +9,10 @@ use futures::{FutureExt, StreamExt, future::BoxFuture, stream, stream::BoxStream
 use serde_json::json;
 
 use crate::{
-    Backend, Catalog, EventStream, GenerateRequest, GenerationEvent, InferenceError, LoadedModel,
-    ModelCard, ModelDescription, ModelFiles, ModelFilesError, ModelTraits, PullProgress,
-    TokenizeInput, TokenizeRequest,
+    Backend, Catalog, EmbedRequest, Embeddings, EncoderInput, EventStream, GenerateRequest,
+    GenerationEvent, InferenceError, LoadedModel, ModelCard, ModelDescription, ModelFiles,
+    ModelFilesError, ModelTraits, PullProgress, Relevance, RerankRequest, TokenizeInput,
+    TokenizeRequest,
 };
 
 type Script = Result<Vec<Result<GenerationEvent, InferenceError>>, InferenceError>;
@@ -79,6 +80,42 @@ impl Backend for ScriptedBackend {
         .boxed()
     }
 
+    /// One token a character; the vector is how often the text has each of `a`, `b`, `c`, scaled to
+    /// length 1.
+    fn embed(&self, request: EmbedRequest) -> BoxFuture<'_, Result<Embeddings, InferenceError>> {
+        let texts: Vec<String> = request
+            .inputs
+            .into_iter()
+            .map(|input| match input {
+                EncoderInput::Text(text) => text,
+                EncoderInput::Tokens(ids) => ids.into_iter().filter_map(char::from_u32).collect(),
+            })
+            .collect();
+        let embeddings = Embeddings {
+            model: request.model,
+            prompt_tokens: count(texts.iter()),
+            vectors: texts.iter().map(|text| letters(text)).collect(),
+            ..Embeddings::default()
+        };
+        async move { Ok(embeddings) }.boxed()
+    }
+
+    /// One token a character; the score is the part of the query's characters that the document has.
+    fn rerank(&self, request: RerankRequest) -> BoxFuture<'_, Result<Relevance, InferenceError>> {
+        let query = &request.query;
+        let score = |document: &String| {
+            let hits = query.chars().filter(|c| document.contains(*c)).count();
+            hits as f32 / query.chars().count().max(1) as f32
+        };
+        let relevance = Relevance {
+            scores: request.documents.iter().map(score).collect(),
+            prompt_tokens: count(request.documents.iter().chain([query])),
+            model: request.model,
+            ..Relevance::default()
+        };
+        async move { Ok(relevance) }.boxed()
+    }
+
     /// One token a character, its code point.
     fn tokenize(
         &self,
@@ -126,6 +163,16 @@ impl Backend for ScriptedBackend {
     fn loaded(&self) -> Vec<LoadedModel> {
         Vec::new()
     }
+}
+
+fn count<'a>(texts: impl Iterator<Item = &'a String>) -> u32 {
+    texts.map(|text| text.chars().count() as u32).sum()
+}
+
+fn letters(text: &str) -> Vec<f32> {
+    let counts = ['a', 'b', 'c'].map(|letter| text.matches(letter).count() as f32);
+    let length = counts.iter().map(|n| n * n).sum::<f32>().sqrt();
+    counts.map(|n| n / length.max(1.0)).to_vec()
 }
 
 /// A fixed list of models.

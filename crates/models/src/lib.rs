@@ -6,6 +6,7 @@
 mod arch;
 pub mod cache;
 mod compute;
+mod encoder;
 mod error;
 mod forward;
 mod layers;
@@ -14,6 +15,7 @@ mod weights;
 
 pub use arch::model_types;
 pub use compute::ComputePolicy;
+pub use encoder::{Encoder, EncoderText};
 pub use error::{ModelError, Result};
 pub use forward::{LogitsRows, Model, Segment};
 pub use load::{LoadOptions, LoadedModel, ModelFacts, load};

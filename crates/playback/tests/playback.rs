@@ -49,6 +49,7 @@ fn stage(script: &serde_json::Value) -> Stage {
         id: "org/model".into(),
         path: folder.path().to_path_buf(),
         model_type: "qwen3".into(),
+        task: macmlx_inference::ModelTask::Generate,
         context_length: Some(1000),
         size_bytes: 7,
         quantization: None,

@@ -182,6 +182,7 @@ fn card(id: &str) -> ModelCard {
         id: id.into(),
         path: "/models".into(),
         model_type: "llama".into(),
+        task: macmlx_inference::ModelTask::Generate,
         context_length: None,
         size_bytes: 1,
         quantization: None,

@@ -137,6 +137,7 @@ fn model_folder(home: &Path, name: &str) -> ModelCard {
         id: name.into(),
         path,
         model_type: "tiny".into(),
+        task: macmlx_inference::ModelTask::Generate,
         context_length: Some(512),
         size_bytes: 0,
         quantization: None,

@@ -178,6 +178,7 @@ mod tests {
             id: id.into(),
             path: "/models".into(),
             model_type: "llama".into(),
+            task: macmlx_inference::ModelTask::Generate,
             context_length: Some(2048),
             size_bytes: 1,
             quantization: None,

@@ -181,6 +181,7 @@ mod tests {
             id: id.into(),
             path: "/models".into(),
             model_type: "qwen3".into(),
+            task: macmlx_inference::ModelTask::Generate,
             context_length: Some(40_960),
             size_bytes: 5,
             quantization: Some("4-bit".into()),

@@ -160,6 +160,7 @@ mod tests {
             id: "org/Small-4bit".into(),
             path: "/models".into(),
             model_type: "gemma3".into(),
+            task: macmlx_inference::ModelTask::Generate,
             context_length: Some(32_768),
             size_bytes: 5,
             quantization: Some("4-bit".into()),

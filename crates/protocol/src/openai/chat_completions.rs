@@ -139,6 +139,7 @@ impl Endpoint for ChatCompletions {
             }),
             choices,
             reasoning,
+            grammar: None,
         };
         Ok(Translation {
             requests: vec![request],

@@ -131,6 +131,7 @@ mod tests {
             id: "org/small".into(),
             path: "/models/org/small".into(),
             model_type: "llama".into(),
+            task: macmlx_inference::ModelTask::Generate,
             context_length: Some(2048),
             size_bytes: 1,
             quantization: Some("4-bit".into()),

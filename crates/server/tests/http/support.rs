@@ -79,6 +79,7 @@ pub(crate) fn card(id: &str) -> ModelCard {
         id: id.into(),
         path: "/nowhere".into(),
         model_type: "llama".into(),
+        task: macmlx_inference::ModelTask::Generate,
         context_length: Some(2048),
         size_bytes: 1,
         quantization: None,

@@ -113,6 +113,7 @@ fn card(id: &str, folder: &Path, stamp: Stamp) -> Result<ModelCard, String> {
         id: id.to_owned(),
         path: folder.to_path_buf(),
         model_type: facts.model_type,
+        task: macmlx_inference::ModelTask::Generate,
         context_length: facts.context_length,
         size_bytes: weights.size_bytes,
         quantization: facts.quantization.or(weights.dtype).or(facts.dtype),

@@ -128,6 +128,7 @@ impl Request {
             }),
             choices: 1,
             reasoning: conversed.reasoning,
+            grammar: None,
         };
         let options = Options {
             id: context.id,

@@ -80,6 +80,7 @@ fn without_files(loaded: &LoadedModel) -> ModelCard {
         id: loaded.id.clone(),
         path: std::path::PathBuf::new(),
         model_type: String::new(),
+        task: macmlx_inference::ModelTask::Generate,
         context_length: None,
         size_bytes: loaded.memory_bytes,
         quantization: None,

@@ -1,0 +1,89 @@
+//! Texts turned into vectors and scores.
+
+use serde::{Deserialize, Serialize};
+
+/// What a model is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ModelTask {
+    /// Goes on from a prompt, token by token.
+    #[default]
+    Generate,
+    /// Turns a text into a vector.
+    Embed,
+    /// Scores how well a document answers a query.
+    Rerank,
+}
+
+/// Texts to be turned into vectors.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EmbedRequest {
+    /// Model reference as the client typed it.
+    pub model: String,
+    /// At least one.
+    pub inputs: Vec<EncoderInput>,
+    pub overflow: Overflow,
+    /// Features of the answer, cut from the model's own and normalized again. `None`: all of them.
+    pub dimensions: Option<u32>,
+}
+
+/// One text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EncoderInput {
+    /// Tokenized with the tokenizer's own special tokens.
+    Text(String),
+    /// Used as they stand; ids outside the vocabulary are refused.
+    Tokens(Vec<u32>),
+}
+
+/// What happens to a text that is longer than the model takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Overflow {
+    /// The request is refused with both numbers.
+    Refuse,
+    /// Its end is cut off.
+    Truncate,
+}
+
+/// Vectors, in the order of the inputs.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Embeddings {
+    /// Id of the model that answers, which may differ from the reference in the request.
+    pub model: String,
+    pub vectors: Vec<Vec<f32>>,
+    /// Tokens computed, all inputs together.
+    pub prompt_tokens: u32,
+    pub timings: EncodeTimings,
+}
+
+/// Documents to be scored against a query.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RerankRequest {
+    /// Model reference as the client typed it.
+    pub model: String,
+    pub query: String,
+    /// At least one.
+    pub documents: Vec<String>,
+    pub overflow: Overflow,
+}
+
+/// Scores, in the order of the documents.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Relevance {
+    /// Id of the model that answers, which may differ from the reference in the request.
+    pub model: String,
+    /// 0 to 1, more is better.
+    pub scores: Vec<f32>,
+    /// Tokens computed, all pairs together.
+    pub prompt_tokens: u32,
+    pub timings: EncodeTimings,
+}
+
+/// Wall-clock times of one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct EncodeTimings {
+    /// Waiting for the model to load, zero when it was loaded.
+    pub load: std::time::Duration,
+    /// From the request's arrival to its answer.
+    pub total: std::time::Duration,
+}

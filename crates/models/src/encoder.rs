@@ -1,0 +1,30 @@
+//! Models that read whole texts and give one row for each: embeddings and rerankers.
+
+use mlx_rs::Array;
+
+use crate::Result;
+
+/// A model that reads texts. Lives on the MLX thread.
+pub trait Encoder {
+    /// Reads `texts`, which are best of about the same length, since shorter ones are padded where
+    /// that saves work.
+    ///
+    /// The answer is `[texts, features]` of `f32`: vectors, pooled and normalized as the model's own
+    /// files say, or one score from 0 to 1. Nothing is evaluated: the caller decides when.
+    fn forward(&self, texts: &[EncoderText<'_>]) -> Result<Array>;
+
+    /// Numbers a text becomes; 1 for rerankers.
+    fn features(&self) -> u32;
+
+    /// Rows of the token embedding.
+    fn vocab_size(&self) -> u32;
+}
+
+/// One text, or a query and a document in the model's own arrangement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EncoderText<'a> {
+    /// Special tokens included; at least one.
+    pub tokens: &'a [u32],
+    /// First token of the second segment (`token_type_ids` 1), where there is one.
+    pub second_segment: Option<usize>,
+}
