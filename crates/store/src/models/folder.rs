@@ -6,10 +6,10 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use macmlx_inference::ModelCard;
+use macmlx_inference::{ModelCard, ModelTask};
 use serde_json::Value;
 
-use super::{config, digest, weights};
+use super::{config, digest, task, weights};
 
 /// A folder that holds a model or was meant to.
 #[derive(Debug, Clone, PartialEq)]
@@ -108,13 +108,18 @@ fn card(id: &str, folder: &Path, stamp: Stamp) -> Result<ModelCard, String> {
     if !folder.join("tokenizer.json").is_file() {
         return Err("tokenizer.json is missing".into());
     }
+    let task = task::detect(id, folder, &config)?;
+    let context_length = match task {
+        ModelTask::Generate => facts.context_length,
+        ModelTask::Embed | ModelTask::Rerank => task::encoder_length(folder, &config)?,
+    };
     let digest = digest::digest(&text, &weights.files).map_err(|error| error.to_string())?;
     Ok(ModelCard {
         id: id.to_owned(),
         path: folder.to_path_buf(),
         model_type: facts.model_type,
-        task: macmlx_inference::ModelTask::Generate,
-        context_length: facts.context_length,
+        task,
+        context_length,
         size_bytes: weights.size_bytes,
         quantization: facts.quantization.or(weights.dtype).or(facts.dtype),
         parameters: Some(weights.parameters),

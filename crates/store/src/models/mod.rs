@@ -8,6 +8,7 @@ mod files;
 mod folder;
 mod library;
 mod reference;
+mod task;
 mod weights;
 
 pub use copy::CopyError;
