@@ -182,6 +182,10 @@ fn a_copy_outlives_its_source_and_is_the_same_model() {
     bytes.extend(header.bytes());
     bytes.resize(bytes.len() + 2_000_000, 7);
     fs::write(&large, bytes).unwrap();
+    for module in ["1_Pooling", ".cache"] {
+        fs::create_dir(source.join(module)).unwrap();
+        fs::write(source.join(module).join("config.json"), "{}").unwrap();
+    }
     let library = Library::new(root.path());
     library.copy("model", "mine/copy:latest").unwrap();
     library.copy("model", "mine/copy").unwrap();
@@ -193,6 +197,9 @@ fn a_copy_outlives_its_source_and_is_the_same_model() {
     assert_eq!(copy.size_bytes, original.size_bytes);
     let links = std::os::unix::fs::MetadataExt::nlink(&fs::metadata(&large).unwrap());
     assert_eq!(links, 2, "large files are not copied");
+    let copied = root.path().join("mine/copy");
+    assert!(copied.join("1_Pooling/config.json").is_file());
+    assert!(!copied.join(".cache").exists());
     library.remove("owner/model").unwrap();
     let left: Vec<String> = library.list().into_iter().map(|card| card.id).collect();
     assert_eq!(left, ["mine/copy"]);

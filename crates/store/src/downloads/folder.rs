@@ -140,15 +140,11 @@ impl Folder {
             .filter(|file| before.contains(file))
             .flat_map(|file| [self.finished(file), self.part(file)])
             .collect();
-        for entry in fs::read_dir(&files).map_err(Error::io(&files))? {
-            let path = entry.map_err(Error::io(&files))?.path();
-            if kept.contains(&path) {
-                continue;
-            }
-            if path.is_dir() {
-                fs::remove_dir_all(&path).map_err(Error::io(&path))?;
-            } else {
-                fs::remove_file(&path).map_err(Error::io(&path))?;
+        clear(&files, &kept)?;
+        for file in now {
+            let path = self.finished(file);
+            if let Some(parent) = path.parent() {
+                fs::create_dir_all(parent).map_err(Error::io(parent))?;
             }
         }
         // Before a new part is made under a name that the journal knows.
@@ -207,6 +203,24 @@ impl Folder {
     }
 }
 
+/// Removes all but these files.
+fn clear(folder: &Path, kept: &[PathBuf]) -> Result<(), Error> {
+    for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
+        let path = entry.map_err(Error::io(folder))?.path();
+        if kept.contains(&path) {
+            continue;
+        }
+        if !path.is_dir() {
+            fs::remove_file(&path).map_err(Error::io(&path))?;
+        } else if kept.iter().any(|file| file.starts_with(&path)) {
+            clear(&path, kept)?;
+        } else {
+            fs::remove_dir_all(&path).map_err(Error::io(&path))?;
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -237,16 +251,29 @@ mod tests {
     fn only_files_that_are_the_same_stay() {
         let downloads = tempfile::tempdir().unwrap();
         let folder = Folder::of(downloads.path(), "owner/name");
-        let before = [file("same", "1"), file("changed", "1"), file("gone", "1")];
+        let before = [
+            file("same", "1"),
+            file("changed", "1"),
+            file("gone", "1"),
+            file("1_Module/same", "1"),
+            file("1_Module/gone", "1"),
+            file("2_Module/gone", "1"),
+        ];
         folder.prepare(&[], &before).unwrap();
         for file in &before {
             fs::write(folder.part(file), "abc").unwrap();
         }
-        let now = [file("same", "1"), file("changed", "2")];
+        let now = [
+            file("same", "1"),
+            file("1_Module/same", "1"),
+            file("changed", "2"),
+        ];
         folder.prepare(&before, &now).unwrap();
-        assert!(folder.part(&now[0]).exists());
-        assert!(!folder.part(&now[1]).exists());
-        assert!(!folder.part(&before[2]).exists());
+        assert!(folder.part(&now[0]).exists() && folder.part(&now[1]).exists());
+        assert!(!folder.part(&now[2]).exists());
+        for gone in [&before[2], &before[4], &before[5]] {
+            assert!(!folder.part(gone).exists(), "{gone:?}");
+        }
     }
 
     #[test]

@@ -28,6 +28,10 @@ fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_folder(&entry.path(), &target)?;
+            continue;
+        }
         fs::copy(entry.path(), &target)?;
         fs::File::open(&target)?.sync_all()?;
     }
@@ -42,11 +46,16 @@ mod tests {
     fn a_copy_has_all_files() {
         let root = tempfile::tempdir().unwrap();
         let from = root.path().join("from");
-        fs::create_dir(&from).unwrap();
-        fs::write(from.join("config.json"), "{}").unwrap();
+        fs::create_dir_all(from.join("1_Pooling")).unwrap();
+        let names = ["config.json", "1_Pooling/config.json"];
+        for name in names {
+            fs::write(from.join(name), name).unwrap();
+        }
         let to = root.path().join("to");
         copy_folder(&from, &to).unwrap();
-        assert_eq!(fs::read_to_string(to.join("config.json")).unwrap(), "{}");
+        for name in names {
+            assert_eq!(fs::read_to_string(to.join(name)).unwrap(), name);
+        }
     }
 
     #[test]

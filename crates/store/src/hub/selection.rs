@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Files beside weights, by their whole name.
-const NAMED: [&str; 13] = [
+const NAMED: [&str; 16] = [
     "config.json",
     "generation_config.json",
     "tokenizer.json",
@@ -17,13 +17,19 @@ const NAMED: [&str; 13] = [
     "chat_template.json",
     "preprocessor_config.json",
     "processor_config.json",
+    "modules.json",
+    "sentence_bert_config.json",
+    "config_sentence_transformers.json",
 ];
 
 /// Whether a model needs the file. Folders inside repositories hold other forms of the same
-/// weights.
+/// weights, or a module that comes after an encoder, such as `1_Pooling` and `2_Dense`.
 pub(crate) fn is_needed(path: &str, all: &[&str]) -> bool {
-    if path.contains('/') {
-        return false;
+    if let Some((folder, name)) = path.split_once('/') {
+        let is_module = folder
+            .split_once('_')
+            .is_some_and(|(index, _)| index.parse::<u8>().is_ok());
+        return is_module && matches!(name, "config.json" | "model.safetensors");
     }
     if NAMED.contains(&path) || path == "model.safetensors.index.json" || is_notice(path) {
         return true;
@@ -95,6 +101,32 @@ mod tests {
                 "model-00002-of-00002.safetensors",
                 "model.safetensors.index.json",
                 "tokenizer.json",
+            ]
+        );
+    }
+
+    #[test]
+    fn modules_of_encoders() {
+        assert_eq!(
+            needed(&[
+                "1_Pooling/config.json",
+                "2_Dense/config.json",
+                "2_Dense/model.safetensors",
+                "2_Dense/pytorch_model.bin",
+                "config_sentence_transformers.json",
+                "model.safetensors",
+                "modules.json",
+                "onnx/config.json",
+                "onnx/model.onnx",
+                "openvino/config.json",
+            ]),
+            [
+                "1_Pooling/config.json",
+                "2_Dense/config.json",
+                "2_Dense/model.safetensors",
+                "config_sentence_transformers.json",
+                "model.safetensors",
+                "modules.json",
             ]
         );
     }

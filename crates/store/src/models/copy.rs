@@ -76,6 +76,13 @@ fn fill(source: &Path, copy: &Path) -> io::Result<()> {
         let path = fs::canonicalize(entry.path())?;
         let metadata = fs::metadata(&path)?;
         let target = copy.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            // An encoder's modules; what the hub's own tools leave there is hidden.
+            if !entry.file_name().as_encoded_bytes().starts_with(b".") {
+                fill(&path, &target)?;
+            }
+            continue;
+        }
         if !metadata.is_file() {
             continue;
         }

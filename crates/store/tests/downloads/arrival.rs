@@ -60,6 +60,30 @@ async fn ranges_arrive_in_parallel_and_each_byte_once() {
 }
 
 #[tokio::test]
+async fn an_encoder_comes_with_its_modules() {
+    let mut repository = crate::place::repository();
+    let mut files = repository.commits[0].files.clone();
+    files.insert("modules.json".into(), File::small("[]"));
+    files.insert("1_Pooling/config.json".into(), File::small("{}"));
+    files.insert("2_Dense/model.safetensors".into(), File::large("dense"));
+    files.insert("onnx/config.json".into(), File::small("{}"));
+    repository.commits = vec![macmlx_test_support::hub_double::Commit::new(files)];
+    let place = Place::with([repository]).await;
+    let job = place.pull(&place.open()).await;
+    assert_eq!(job.state, State::Done, "{job:?}");
+    let model = place.models().join(MODEL);
+    assert_eq!(
+        fs::read(model.join("1_Pooling/config.json")).unwrap(),
+        b"{}"
+    );
+    assert_eq!(
+        fs::read(model.join("2_Dense/model.safetensors")).unwrap(),
+        b"dense"
+    );
+    assert!(!model.join("onnx").exists());
+}
+
+#[tokio::test]
 async fn a_file_without_bytes_is_a_file() {
     let mut repository = crate::place::repository();
     let mut files = repository.commits[0].files.clone();
