@@ -21,6 +21,7 @@
 mod chat_model;
 mod choice_output;
 mod detokenizer;
+mod encoder_tokenizer;
 mod needles;
 mod output;
 mod output_checks;
@@ -33,6 +34,7 @@ mod tokenizer;
 pub use chat_model::{ChatModel, Rendered};
 pub use choice_output::ChoiceOutput;
 pub use detokenizer::{Detokenizer, FirstSpace, SpecialTokens};
+pub use encoder_tokenizer::{AnswerTokens, EncoderTokenizer};
 pub use output::{
     Block, CallPart, OutputParser, Piece, Sink, Span, Step, Tools,
     formats::{FORMATS, Format, Kind, detect as detect_format},
@@ -40,4 +42,4 @@ pub use output::{
 pub use output_stream::{Finish, OutputPiece, OutputStream};
 pub use stop::StopMatcher;
 pub use template::ChatTemplate;
-pub use tokenizer::Tokenizer;
+pub use tokenizer::{EncoderTokens, Tokenizer};

@@ -3,6 +3,7 @@
 mod environment;
 mod json;
 mod methods;
+mod pair;
 mod probe;
 mod python;
 mod reasoning;
@@ -23,6 +24,7 @@ use minijinja::{
 use serde_json::Map;
 
 use crate::tokenizer::Facts;
+pub(crate) use pair::PairFrame;
 use probe::Probe;
 use reasoning::Reasoning;
 use shape::Shape;

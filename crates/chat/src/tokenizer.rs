@@ -2,6 +2,7 @@
 
 mod decoding;
 mod facts;
+mod segments;
 
 use std::{collections::HashSet, fmt, path::Path};
 
@@ -9,6 +10,8 @@ use macmlx_inference::InferenceError;
 
 use decoding::Decoding;
 pub(crate) use facts::{Facts, read_json, read_text};
+pub use segments::EncoderTokens;
+pub(crate) use segments::Segment;
 
 /// `tokenizer.json` with what the files beside it say about special tokens.
 pub struct Tokenizer {

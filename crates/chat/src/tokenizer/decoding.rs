@@ -1,7 +1,8 @@
 //! How a tokenizer's decoder turns the spelling of a token in the vocabulary into bytes.
 //!
-//! Two families exist in practice: byte-level BPE, where each character of the spelling is one
-//! byte, and `SentencePiece`, where `▁` is a space and `<0xNN>` one byte.
+//! Three families exist in practice: byte-level BPE, where each character of the spelling is one
+//! byte; `SentencePiece`, where `▁` is a space and `<0xNN>` one byte; and, of encoders, `WordPiece`,
+//! where a token begins a word unless it is marked.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -20,11 +21,15 @@ enum Step {
     ByteLevel,
     Replace { from: String, to: String },
     ByteFallback,
+    WordPiece { prefix: String, cleans_up: bool },
 }
 
+/// Before these no space stays where a decoder cleans up.
+const ATTACHED: [&str; 9] = [".", "?", "!", ",", "n't", "'m", "'s", "'ve", "'re"];
+
 impl Decoding {
-    /// Reads a decoder. Decoders whose effect on a token depends on its neighbours (`WordPiece`,
-    /// `CTC`, `BPEDecoder`) belong to no model that generates text, and are refused by name.
+    /// Reads a decoder. Decoders whose effect on a token depends on its neighbours (`CTC`,
+    /// `BPEDecoder`) belong to no model of text that is in use, and are refused by name.
     pub(super) fn of(decoder: Option<&DecoderWrapper>) -> Result<Self, String> {
         let mut decoding = Self::default();
         if let Some(decoder) = decoder {
@@ -63,6 +68,13 @@ impl Decoding {
             "Strip" if decoder["content"] == " " && decoder["stop"] == 0 => {
                 self.leading_spaces = decoder["start"].as_u64().unwrap_or(0) as usize;
             }
+            "WordPiece" => {
+                self.steps.push(Step::WordPiece {
+                    prefix: text(&decoder["prefix"]),
+                    cleans_up: decoder["cleanup"] == true,
+                });
+                self.leading_spaces = 1;
+            }
             // Joins tokens, as bytes are anyway.
             "Fuse" => {}
             other => {
@@ -94,6 +106,15 @@ impl Decoding {
                     if text.contains(from.as_str()) {
                         text = text.replace(from.as_str(), to).into();
                     }
+                }
+                Step::WordPiece { prefix, cleans_up } => {
+                    text = match text.strip_prefix(prefix.as_str()) {
+                        Some(rest) => rest.to_owned().into(),
+                        None if *cleans_up && ATTACHED.iter().any(|end| text.starts_with(end)) => {
+                            text
+                        }
+                        None => format!(" {text}").into(),
+                    };
                 }
                 Step::ByteFallback => {
                     if let Some(byte) = fallback_byte(&text) {

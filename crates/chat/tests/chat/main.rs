@@ -7,6 +7,7 @@
 )]
 
 mod detokenizer;
+mod encoders;
 mod forced_calls;
 mod model;
 mod model_output;

@@ -1,0 +1,330 @@
+//! What an encoder is given: texts and pairs of a query and a document, arranged as its own files
+//! ask for it and no longer than it takes.
+
+use std::{path::Path, sync::Arc};
+
+use macmlx_inference::{InferenceError, ModelTask, Overflow};
+use serde_json::Value;
+
+use crate::{
+    ChatModel, EncoderTokens, Tokenizer,
+    template::PairFrame,
+    tokenizer::{Segment, read_json},
+};
+
+/// What Qwen3's rerankers are told when nobody says otherwise, as their model cards have it.
+const QWEN3_INSTRUCTION: &str =
+    "Given a web search query, retrieve relevant passages that answer the query";
+
+/// Turns texts into what one encoder reads.
+#[derive(Debug)]
+pub struct EncoderTokenizer {
+    id: String,
+    tokenizer: Arc<Tokenizer>,
+    /// Written before each text that is embedded.
+    prompt: String,
+    /// Around a query and a document. `None`: the tokenizer's own special tokens.
+    frame: Option<PairFrame>,
+    answers: Option<AnswerTokens>,
+    /// Tokens a text may have, special ones included.
+    limit: usize,
+}
+
+/// The tokens by which a decoder says whether a document answers a query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnswerTokens {
+    pub yes: u32,
+    pub no: u32,
+}
+
+impl EncoderTokenizer {
+    /// Reads what the files in a model's folder say beside its tokenizer. `limit` is the number of
+    /// tokens the model takes.
+    pub fn load(
+        model_dir: &Path,
+        id: &str,
+        task: ModelTask,
+        chat: &ChatModel,
+        limit: u32,
+    ) -> Result<Self, InferenceError> {
+        let files = Files {
+            folder: model_dir,
+            id,
+        };
+        let prompt = files.default_prompt()?;
+        let tokenizer = chat.tokenizer().clone();
+        let mut loaded = Self {
+            id: id.to_owned(),
+            tokenizer,
+            prompt: String::new(),
+            frame: None,
+            answers: None,
+            limit: limit as usize,
+        };
+        if task != ModelTask::Rerank {
+            loaded.prompt = prompt.unwrap_or_default();
+            return Ok(loaded);
+        }
+        let config = files.read("config.json")?;
+        loaded.frame = match chat.template() {
+            Some(template) => template
+                .pair_frame(prompt.as_deref())
+                .map_err(|reason| files.unusable(reason))?,
+            None => None,
+        };
+        if loaded.frame.is_none() && config["model_type"] == "qwen3" {
+            loaded.frame = Some(qwen3_frame(prompt.as_deref().unwrap_or(QWEN3_INSTRUCTION)));
+        }
+        let has_head = config["architectures"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .any(|name| name.ends_with("ForSequenceClassification"));
+        if loaded.frame.is_some() && !has_head {
+            loaded.answers = Some(files.answers(&loaded.tokenizer)?);
+        }
+        Ok(loaded)
+    }
+
+    /// The tokens that a reranker without a head of its own answers with.
+    pub fn answers(&self) -> Option<AnswerTokens> {
+        self.answers
+    }
+
+    /// A text to be embedded. `param` is its place in the request.
+    pub fn text(
+        &self,
+        text: &str,
+        overflow: Overflow,
+        param: &str,
+    ) -> Result<EncoderTokens, InferenceError> {
+        let mut segment = if self.prompt.is_empty() {
+            self.tokenizer.segment(text)?
+        } else {
+            self.tokenizer.segment(&format!("{}{text}", self.prompt))?
+        };
+        let special = self.tokenizer.special_tokens_added(false);
+        self.fit(&mut segment, special, overflow, param)?;
+        let tokens = self.tokenizer.join(segment, None)?;
+        if tokens.ids.is_empty() {
+            return Err(invalid(param, format!("`{param}` is empty")));
+        }
+        Ok(tokens)
+    }
+
+    /// Ids as they came, checked against nothing but the length.
+    pub fn tokens(
+        &self,
+        mut ids: Vec<u32>,
+        overflow: Overflow,
+        param: &str,
+    ) -> Result<EncoderTokens, InferenceError> {
+        if ids.is_empty() {
+            return Err(invalid(param, format!("`{param}` is empty")));
+        }
+        if ids.len() > self.limit {
+            match overflow {
+                Overflow::Refuse => return Err(self.too_long(param, ids.len())),
+                Overflow::Truncate => ids.truncate(self.limit),
+            }
+        }
+        Ok(EncoderTokens {
+            ids,
+            second_segment: None,
+        })
+    }
+
+    /// The query with each of the documents, of which the ends are cut off where that is wanted.
+    pub fn pairs(
+        &self,
+        query: &str,
+        documents: &[String],
+        overflow: Overflow,
+    ) -> Result<Vec<EncoderTokens>, InferenceError> {
+        match &self.frame {
+            Some(frame) => self.framed(frame, query, documents, overflow),
+            None => self.joined(query, documents, overflow),
+        }
+    }
+
+    fn joined(
+        &self,
+        query: &str,
+        documents: &[String],
+        overflow: Overflow,
+    ) -> Result<Vec<EncoderTokens>, InferenceError> {
+        let first = self.tokenizer.segment(query)?;
+        let taken = first.len() + self.tokenizer.special_tokens_added(true);
+        self.leave_room(taken)?;
+        let join = |(index, document): (usize, &String)| {
+            let mut second = self.tokenizer.segment(document)?;
+            self.fit(&mut second, taken, overflow, &place(index))?;
+            self.tokenizer.join(first.clone(), Some(second))
+        };
+        documents.iter().enumerate().map(join).collect()
+    }
+
+    fn framed(
+        &self,
+        frame: &PairFrame,
+        query: &str,
+        documents: &[String],
+        overflow: Overflow,
+    ) -> Result<Vec<EncoderTokens>, InferenceError> {
+        let head = format!("{}{query}{}", frame.before, frame.between);
+        let after = self.tokenizer.encode(&frame.after, false)?;
+        // Where the document begins, its first letters may share a token with what stands before.
+        let taken = self.tokenizer.segment(&head)?.len() + after.len();
+        self.leave_room(taken)?;
+        let join = |(index, document): (usize, &String)| {
+            let mut segment = self.tokenizer.segment(&format!("{head}{document}"))?;
+            self.fit(&mut segment, after.len(), overflow, &place(index))?;
+            let mut ids = segment.into_ids();
+            ids.extend(&after);
+            Ok(EncoderTokens {
+                ids,
+                second_segment: None,
+            })
+        };
+        documents.iter().enumerate().map(join).collect()
+    }
+
+    /// Cuts a text that is too long together with the `taken` tokens around it, or refuses it.
+    fn fit(
+        &self,
+        segment: &mut Segment,
+        taken: usize,
+        overflow: Overflow,
+        param: &str,
+    ) -> Result<(), InferenceError> {
+        let tokens = segment.len() + taken;
+        if tokens <= self.limit {
+            return Ok(());
+        }
+        match overflow {
+            Overflow::Refuse => Err(self.too_long(param, tokens)),
+            Overflow::Truncate => {
+                segment.truncate(self.limit.saturating_sub(taken));
+                Ok(())
+            }
+        }
+    }
+
+    /// Cutting documents helps only where the query leaves something of them.
+    fn leave_room(&self, taken: usize) -> Result<(), InferenceError> {
+        if taken < self.limit {
+            Ok(())
+        } else {
+            Err(self.too_long("query", taken))
+        }
+    }
+
+    fn too_long(&self, param: &str, tokens: usize) -> InferenceError {
+        invalid(
+            param,
+            format!(
+                "`{param}` has {tokens} tokens, special ones included, but `{}` takes {}; shorten it",
+                self.id, self.limit
+            ),
+        )
+    }
+}
+
+/// Where a document stands in a request.
+fn place(index: usize) -> String {
+    format!("documents[{index}]")
+}
+
+/// A conversation in which the assistant is about to say yes or no, having thought nothing.
+fn qwen3_frame(instruction: &str) -> PairFrame {
+    PairFrame {
+        before: format!(
+            "<|im_start|>system\nJudge whether the Document meets the requirements based on the \
+             Query and the Instruct provided. Note that the answer can only be \"yes\" or \
+             \"no\".<|im_end|>\n<|im_start|>user\n<Instruct>: {instruction}\n<Query>: "
+        ),
+        between: "\n<Document>: ".into(),
+        after: "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n".into(),
+    }
+}
+
+/// The files beside a tokenizer.
+struct Files<'a> {
+    folder: &'a Path,
+    id: &'a str,
+}
+
+impl Files<'_> {
+    /// `Null` where there is no such file.
+    fn read(&self, name: &str) -> Result<Value, InferenceError> {
+        Ok(read_json(self.folder, name, self.id)?.unwrap_or_default())
+    }
+
+    fn unusable(&self, reason: String) -> InferenceError {
+        InferenceError::ModelLoad {
+            model: self.id.to_owned(),
+            reason,
+        }
+    }
+
+    /// The prompt that sentence-transformers uses when none is named.
+    fn default_prompt(&self) -> Result<Option<String>, InferenceError> {
+        const FILE: &str = "config_sentence_transformers.json";
+        let file = self.read(FILE)?;
+        let Some(name) = file["default_prompt_name"].as_str() else {
+            return Ok(None);
+        };
+        match file["prompts"][name].as_str() {
+            Some(prompt) => Ok(Some(prompt.to_owned())),
+            None => Err(self.unusable(format!(
+                "`default_prompt_name` in {FILE} is `{name}`, which is none of its `prompts`"
+            ))),
+        }
+    }
+
+    /// Those that a score module names, else the words.
+    fn answers(&self, tokenizer: &Tokenizer) -> Result<AnswerTokens, InferenceError> {
+        let modules = self.read("modules.json")?;
+        let score = modules.as_array().into_iter().flatten().find_map(|module| {
+            let class = module["type"].as_str()?.rsplit('.').next()?;
+            matches!(class, "LogitScore" | "CausalScoreHead").then(|| module["path"].as_str())?
+        });
+        let (yes, no) = match score {
+            Some(path) => {
+                let file = format!("{path}/config.json");
+                let config = self.read(&file)?;
+                let token = |key: &str| {
+                    config[key]
+                        .as_u64()
+                        .and_then(|id| u32::try_from(id).ok())
+                        .ok_or_else(|| {
+                            self.unusable(format!(
+                                "{file} has no `{key}`; only scores of two tokens, one for and one \
+                                 against, are supported"
+                            ))
+                        })
+                };
+                (token("true_token_id")?, token("false_token_id")?)
+            }
+            None => {
+                let token = |text: &str| {
+                    tokenizer.token_id(text).ok_or_else(|| {
+                        self.unusable(format!(
+                            "it has no score head, and its tokenizer no token `{text}` to score by"
+                        ))
+                    })
+                };
+                (token("yes")?, token("no")?)
+            }
+        };
+        Ok(AnswerTokens { yes, no })
+    }
+}
+
+fn invalid(param: &str, message: String) -> InferenceError {
+    InferenceError::InvalidRequest {
+        param: Some(param.into()),
+        message,
+    }
+}
