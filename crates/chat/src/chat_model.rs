@@ -1,16 +1,23 @@
 //! What a model needs around its weights to take prompts and give answers.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::{Arc, OnceLock},
+};
 
 use macmlx_inference::{
-    ChatPrompt, ContentPart, InferenceError, Message, ModelTraits, Prompt, ReasoningOptions, Role,
-    StopConditions, ToolChoice,
+    ChatPrompt, ContentPart, Grammar, InferenceError, Message, ModelTraits, Prompt,
+    ReasoningOptions, Role, StopConditions, ToolChoice, ToolDefinition,
 };
 
 use crate::{
-    ChatTemplate, Detokenizer, FirstSpace, Format, OutputParser, OutputStream, SpecialTokens,
-    Tokenizer, Tools, output_checks::OutputChecks, output_formats::OutputFormats,
-    output_stream::Stops, tokenizer::Facts,
+    ChatTemplate, Constraint, Detokenizer, FirstSpace, Format, OutputParser, OutputStream,
+    SpecialTokens, Tokenizer, Tools,
+    grammar::{self, GrammarCompiler, OutputGrammar},
+    output_checks::OutputChecks,
+    output_formats::OutputFormats,
+    output_stream::Stops,
+    tokenizer::Facts,
 };
 
 /// Tokenizer, chat template and output formats of one model.
@@ -20,10 +27,13 @@ pub struct ChatModel {
     tokenizer: Arc<Tokenizer>,
     template: Option<ChatTemplate>,
     formats: OutputFormats,
+    /// Made when a request first needs one.
+    grammars: OnceLock<Result<GrammarCompiler, InferenceError>>,
 }
 
 /// A prompt ready for the engine, and how its output is to be read.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Rendered {
     /// Empty when the prompt came as tokens.
     pub text: String,
@@ -33,6 +43,11 @@ pub struct Rendered {
     formats: Vec<&'static dyn Format>,
     /// Offered to the model.
     tools: Tools,
+    tool_choice: ToolChoice,
+    /// Nobody has switched reasoning off.
+    may_reason: bool,
+    /// The output goes on from what the client has written of the answer.
+    continues_message: bool,
     /// The end of `text` that its output goes on from: what opens a reasoning block or a call.
     pub opened: String,
     single_tool_call: bool,
@@ -54,6 +69,7 @@ impl ChatModel {
             id: id.into(),
             tokenizer,
             template,
+            grammars: OnceLock::new(),
         })
     }
 
@@ -167,6 +183,9 @@ impl ChatModel {
             starts_in_reasoning,
             formats,
             tools: Tools::new(chat.tools.clone()),
+            tool_choice: chat.tool_choice.clone(),
+            may_reason: reasoning.enabled != Some(false),
+            continues_message: chat.continue_final_message,
             opened,
             single_tool_call: chat.single_tool_call,
             checks,
@@ -223,6 +242,41 @@ impl ChatModel {
             rendered.single_tool_call,
             rendered.checks.clone(),
         )
+    }
+
+    /// What holds one sequence's output to the answer's grammar, to strict tools and to a call that
+    /// must be made. `None`: the output may be anything. Slow for large grammars, and once for each
+    /// model; clone it for further sequences.
+    pub fn constraint(
+        &self,
+        rendered: &Rendered,
+        answer: Option<&Grammar>,
+    ) -> Result<Option<Constraint>, InferenceError> {
+        if let (Some(grammar), true) = (answer, rendered.continues_message) {
+            return Err(unsupported(
+                &grammar.param,
+                "an answer that the client has begun cannot be held to a grammar".into(),
+            ));
+        }
+        let tools: Vec<ToolDefinition> = rendered.tools.iter().cloned().collect();
+        let lark = grammar::lark(&OutputGrammar {
+            tokenizer: &self.tokenizer,
+            formats: &rendered.formats,
+            tools: &tools,
+            tool_choice: &rendered.tool_choice,
+            single_tool_call: rendered.single_tool_call,
+            starts_in_reasoning: rendered.starts_in_reasoning,
+            may_reason: rendered.may_reason,
+            answer,
+        })?;
+        let Some(lark) = lark else {
+            return Ok(None);
+        };
+        let compiler = self
+            .grammars
+            .get_or_init(|| GrammarCompiler::new(&self.tokenizer));
+        let compiler = compiler.as_ref().map_err(Clone::clone)?;
+        compiler.compile(lark.text, &lark.param).map(Some)
     }
 
     /// The end of a prompt that belongs to the output. Only its very end counts, since users may
@@ -348,6 +402,9 @@ impl Rendered {
             starts_in_reasoning: false,
             formats: Vec::new(),
             tools: Tools::default(),
+            tool_choice: ToolChoice::None,
+            may_reason: false,
+            continues_message: false,
             opened: String::new(),
             single_tool_call: false,
             checks: OutputChecks::default(),

@@ -22,6 +22,7 @@ mod chat_model;
 mod choice_output;
 mod detokenizer;
 mod encoder_tokenizer;
+mod grammar;
 mod needles;
 mod output;
 mod output_checks;
@@ -35,6 +36,7 @@ pub use chat_model::{ChatModel, Rendered};
 pub use choice_output::ChoiceOutput;
 pub use detokenizer::{Detokenizer, FirstSpace, SpecialTokens};
 pub use encoder_tokenizer::{AnswerTokens, EncoderTokenizer};
+pub use grammar::{Callable, Calls, Constraint, Rules, Symbol};
 pub use output::{
     Block, CallPart, OutputParser, Piece, Sink, Span, Step, Tools,
     formats::{FORMATS, Format, Kind, detect as detect_format},

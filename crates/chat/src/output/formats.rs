@@ -32,6 +32,7 @@ mod seed_oss;
 use std::fmt::Debug;
 
 use super::{Block, Tools};
+use crate::grammar::{Callable, Calls, Rules, Symbol};
 
 /// All formats. Of those that recognise a template, the first of each kind is used.
 pub static FORMATS: &[&dyn Format] = &[
@@ -127,6 +128,33 @@ pub trait Format: Debug + Send + Sync {
 
     /// Text that makes the model stop thinking and answer. `None`: no reasoning in this format.
     fn reasoning_close(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// How these tools are called, for outputs that must be right: one call, or several if
+    /// `may_repeat`. `None`: calls of this format cannot be constrained, or it has none.
+    fn calls(
+        &self,
+        _rules: &mut Rules<'_>,
+        _tools: &[Callable<'_>],
+        _may_repeat: bool,
+    ) -> Option<Calls> {
+        None
+    }
+
+    /// A reasoning block, or several, from its opening marker to its closing one. `None`: no
+    /// reasoning in this format.
+    fn reasoning(&self, _rules: &mut Rules<'_>) -> Option<Symbol> {
+        None
+    }
+
+    /// What follows in a reasoning block that the prompt has begun, up to its closing marker.
+    fn rest_of_reasoning(&self, _rules: &mut Rules<'_>) -> Option<Symbol> {
+        None
+    }
+
+    /// The answer with the markers around it. `None`: it has none.
+    fn answer(&self, _rules: &mut Rules<'_>, _answer: &Symbol) -> Option<Symbol> {
         None
     }
 

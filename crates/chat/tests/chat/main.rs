@@ -9,6 +9,7 @@
 mod detokenizer;
 mod encoders;
 mod forced_calls;
+mod grammars;
 mod model;
 mod model_output;
 mod output_cases;

@@ -3,9 +3,12 @@
 use serde_json::Value;
 
 use super::json_calls::JsonCalls;
-use crate::output::{
-    Block, Tools,
-    formats::{Format, Kind},
+use crate::{
+    grammar::{Callable, Calls, Rules, Symbol},
+    output::{
+        Block, Tools,
+        formats::{Format, Kind},
+    },
 };
 
 /// How a call begins that has no marker before it.
@@ -94,6 +97,42 @@ impl Format for JsonFormat {
         Box::new(JsonCalls::new(self.close, self.open, offered))
     }
 
+    fn calls(
+        &self,
+        rules: &mut Rules<'_>,
+        tools: &[Callable<'_>],
+        may_repeat: bool,
+    ) -> Option<Calls> {
+        let open = self.open.first().filter(|_| !self.begins_bare);
+        let open = open.copied().unwrap_or_default();
+        // Models write the pair of markers on lines of their own.
+        let is_pair = self.close.is_some_and(|close| close.starts_with("</"));
+        let (before, after) = match (self.is_fenced, is_pair) {
+            (true, _) => (" ```json\n", "\n```"),
+            (false, true) => ("\n", "\n"),
+            (false, false) => ("", ""),
+        };
+        let (list_open, list_close) = if self.is_list { ("[", "]") } else { ("", "") };
+        let object = self.object(rules, tools);
+        let close = self.close.unwrap_or_default();
+        let between = match (self.is_list, self.close) {
+            (true, _) => Some(rules.literal(", ")),
+            (false, Some(_)) => Some(rules.literal(&format!("{after}{close}\n{open}{before}"))),
+            (false, None) => None,
+        };
+        let more = between.filter(|_| may_repeat).map(|between| {
+            let next = Symbol::sequence([&between, &object]);
+            rules.rule(&next).repeated()
+        });
+        let begin = rules.literal(&format!("{before}{list_open}"));
+        let end = rules.literal(&format!("{list_close}{after}{close}"));
+        let body = [Some(&begin), Some(&object), more.as_ref(), Some(&end)];
+        Some(Calls {
+            open: open.into(),
+            body: Symbol::sequence(body.into_iter().flatten()),
+        })
+    }
+
     fn begin_call(&self, name: Option<&str>) -> Option<String> {
         let open = self.open.first().filter(|_| !self.begins_bare);
         let open = open.copied().unwrap_or_default();
@@ -110,5 +149,24 @@ impl Format for JsonFormat {
             Some(name) => format!("{begun} {}, \"{}\":", Value::from(name), self.arguments_key),
             None => begun,
         })
+    }
+}
+
+impl JsonFormat {
+    /// One call of any of the tools.
+    fn object(&self, rules: &mut Rules<'_>, tools: &[Callable<'_>]) -> Symbol {
+        let calls: Vec<Symbol> = tools
+            .iter()
+            .map(|callable| {
+                let name = Value::from(callable.tool.name.as_str());
+                let begin = format!(
+                    "{{\"{}\": {name}, \"{}\": ",
+                    self.name_key, self.arguments_key
+                );
+                let arguments = rules.arguments(callable);
+                Symbol::sequence([&rules.literal(&begin), &arguments, &rules.literal("}")])
+            })
+            .collect();
+        rules.rule(&Symbol::one_of(&calls))
     }
 }

@@ -1,9 +1,12 @@
 //! Reasoning between two markers.
 
-use crate::output::{
-    Block, Sink, Step, Tools,
-    formats::{Format, Kind},
-    scan::{certain, first_of},
+use crate::{
+    grammar::{Rules, Symbol},
+    output::{
+        Block, Sink, Step, Tools,
+        formats::{Format, Kind},
+        scan::{certain, first_of},
+    },
 };
 
 /// A format of nothing but markers.
@@ -46,6 +49,26 @@ impl Format for MarkedReasoning {
 
     fn reasoning_close(&self) -> Option<&'static str> {
         Some(self.close_early)
+    }
+
+    fn reasoning(&self, rules: &mut Rules<'_>) -> Option<Symbol> {
+        let open: Vec<Symbol> = self.open.iter().map(|open| rules.literal(open)).collect();
+        let open = Symbol::one_of(&open);
+        Some(Symbol::sequence([&open, &rules.until(self.close)]))
+    }
+
+    fn rest_of_reasoning(&self, rules: &mut Rules<'_>) -> Option<Symbol> {
+        Some(rules.until(self.close))
+    }
+
+    /// Markers around the answer come in pairs, and models may leave them out.
+    fn answer(&self, rules: &mut Rules<'_>, answer: &Symbol) -> Option<Symbol> {
+        let marked = self.silent.chunks_exact(2).map(|pair| {
+            let [open, close] = [rules.literal(pair[0]), rules.literal(pair[1]).optional()];
+            Symbol::sequence([&open, answer, &close])
+        });
+        let marked: Vec<Symbol> = marked.chain([answer.clone()]).collect();
+        (marked.len() > 1).then(|| Symbol::one_of(&marked))
     }
 
     fn block(&self, _open: &'static str, _tools: &Tools) -> Box<dyn Block> {

@@ -1,0 +1,36 @@
+//! Constrained decoding: which tokens may come next, by a grammar of the whole output.
+//!
+//! ```text
+//! GenerateRequest ── output::lark ──▶ Lark of the whole output: reasoning, then calls or answer
+//!                                        │ GrammarCompiler::compile (llguidance)
+//!                                        ▼
+//!                                    Constraint ── allowed ──▶ mask of the next token
+//!                                        ▲                         │
+//!                                        └──────── advance ◀───────┘
+//! ```
+//!
+//! Reasoning is part of the grammar, so that no token can straddle the place where the answer
+//! begins: before it, any text is allowed up to the closing marker.
+
+mod answer;
+mod compiler;
+mod gbnf;
+mod output;
+mod rules;
+mod schema;
+mod vocabulary;
+
+pub use compiler::Constraint;
+pub(crate) use compiler::GrammarCompiler;
+pub(crate) use output::{OutputGrammar, lark};
+pub use rules::{Callable, Calls, Rules, Symbol};
+
+/// The one line of a message of llguidance's that says what is wrong; it shows where as well, over
+/// several lines.
+fn brief(message: &str) -> &str {
+    let mut lines = message.lines();
+    let first = lines.next().unwrap_or_default();
+    lines
+        .find_map(|line| line.trim().strip_prefix("error: "))
+        .unwrap_or(first)
+}
