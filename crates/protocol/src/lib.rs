@@ -9,6 +9,7 @@ mod described;
 mod dialect;
 mod endpoint;
 mod error;
+mod grammar;
 pub mod json;
 mod keep_alive;
 pub mod ollama;

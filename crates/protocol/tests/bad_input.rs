@@ -130,12 +130,27 @@ fn options_of_the_wrong_type_or_size() {
         ),
         (
             "response_format",
-            vec![json!("json"), json!({"type": "json_object"}), json!({})],
+            vec![
+                json!("json"),
+                json!({}),
+                json!({"type": "structural_tag"}),
+                json!({"type": "json_schema"}),
+                json!({"type": "json_schema", "json_schema": {"schema": []}}),
+                json!({"type": "json_object", "json_schema": {"schema": {}}}),
+            ],
         ),
-        ("guided_json", vec![json!({"type": "object"}), json!("{}")]),
-        ("guided_choice", vec![json!(["a"])]),
-        ("guided_grammar", vec![json!("root ::= x")]),
-        ("structured_outputs", vec![json!({"json": {}})]),
+        ("guided_json", vec![json!("{"), json!(true), json!([])]),
+        ("guided_choice", vec![json!("a"), json!([1])]),
+        ("guided_grammar", vec![json!({})]),
+        (
+            "structured_outputs",
+            vec![
+                json!([]),
+                json!({"json": []}),
+                json!({"jsn": {}}),
+                json!({"json": {}, "choice": ["a"]}),
+            ],
+        ),
     ] {
         for value in values {
             for param in [

@@ -1,7 +1,7 @@
 //! `POST /v1/messages`.
 
 use macmlx_inference::{
-    ChatPrompt, GenerateRequest, Prompt, ReasoningOptions, SamplingParams, StopConditions,
+    ChatPrompt, GenerateRequest, Grammar, Prompt, ReasoningOptions, SamplingParams, StopConditions,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -9,7 +9,9 @@ use utoipa::ToSchema;
 
 pub use super::encoder::Encoder;
 use super::{
-    context_management, conversation, refused,
+    context_management, conversation,
+    output_format::{self, OutputFormat},
+    refused,
     reply::{Message, StreamEvent},
     thinking::{self, Display, ThinkingConfig, known_effort},
     tools,
@@ -39,6 +41,9 @@ pub struct Request {
     tool_choice: Option<Value>,
     thinking: Option<ThinkingConfig>,
     output_config: Option<OutputConfig>,
+    /// `output_config.format` as it was called in beta.
+    #[schema(value_type = Option<OutputFormat>)]
+    output_format: Option<Value>,
     context_management: Option<Value>,
     stop_sequences: Option<Vec<String>>,
     /// 0 to 2.
@@ -55,6 +60,8 @@ pub struct Request {
 struct OutputConfig {
     /// `low`, `medium`, `high`, `xhigh` or `max`.
     effort: Option<String>,
+    #[schema(value_type = Option<OutputFormat>)]
+    format: Option<Value>,
 }
 
 /// What the model is asked, and how it may think about it.
@@ -83,7 +90,10 @@ impl Request {
             conversation.tool_changes,
             self.tool_choice.as_ref(),
         )?;
-        let effort = self.output_config.take().and_then(|config| config.effort);
+        let effort = self
+            .output_config
+            .as_ref()
+            .and_then(|config| config.effort.clone());
         let effort = known_effort("output_config.effort", effort)?;
         let (reasoning, display) =
             thinking::options(self.thinking.as_ref(), conversation.effort.or(effort))?;
@@ -99,6 +109,14 @@ impl Request {
             reasoning,
             display,
         })
+    }
+
+    fn grammar(&self) -> Result<Option<Grammar>, Error> {
+        let format = self
+            .output_config
+            .as_ref()
+            .and_then(|config| config.format.as_ref());
+        output_format::grammar(format, self.output_format.as_ref())
     }
 
     fn sampling(&self) -> Result<SamplingParams, Error> {
@@ -153,6 +171,14 @@ impl Endpoint for Messages {
         let question = request.question()?;
         let sampling = request.sampling()?;
         let stop = request.stop()?;
+        let grammar = request.grammar()?;
+        if grammar.is_some() && question.chat.continue_final_message {
+            // The client would get the rest of something whose beginning nothing governs.
+            return Err(Error::invalid(
+                "messages",
+                "the last turn must be the user's where the answer has an output format",
+            ));
+        }
         let encoder = Encoder::new(
             context.id,
             Self::wants_stream(&request),
@@ -163,6 +189,7 @@ impl Endpoint for Messages {
             sampling,
             stop,
             reasoning: question.reasoning,
+            grammar,
             ..GenerateRequest::new(request.model, Prompt::Chat(question.chat))
         };
         Ok(Translation {
@@ -318,7 +345,12 @@ mod tests {
             (
                 "output_format",
                 json!({"type": "json_schema"}),
-                "output_format",
+                "output_format.schema",
+            ),
+            (
+                "output_config",
+                json!({"format": {"type": "json_object", "schema": {}}}),
+                "output_config.format.type",
             ),
             ("tools", json!({}), "tools"),
         ] {

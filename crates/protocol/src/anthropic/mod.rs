@@ -11,6 +11,7 @@ mod encoder;
 pub mod error;
 pub mod messages;
 pub mod models;
+mod output_format;
 mod refused;
 pub mod reply;
 mod signature;

@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use crate::Error;
 
-const NO_GRAMMAR: &str = "output cannot be constrained to a schema";
 const NOTHING_KEPT: &str = "no conversations are kept here; send all of it";
 
 /// JSON pointers and why what they point to is refused. `null`, `[]` and `{}` ask for nothing.
@@ -22,8 +21,6 @@ const FIELDS: &[(&str, &str)] = &[
         "/container/skills",
         "there is no container to run skills in",
     ),
-    ("/output_format", NO_GRAMMAR),
-    ("/output_config/format", NO_GRAMMAR),
     (
         "/output_config/task_budget",
         "the model is not told of budgets; use max_tokens",
@@ -58,7 +55,6 @@ mod tests {
 
     #[test]
     fn what_cannot_be_honoured_is_refused_by_name() {
-        let schema = json!({"type": "json_schema", "schema": {"type": "object"}});
         for (body, param) in [
             (
                 json!({"mcp_servers": [{"type": "url", "url": "http://a"}]}),
@@ -69,11 +65,6 @@ mod tests {
             (
                 json!({"container": {"skills": [{"skill_id": "pdf"}]}}),
                 "container.skills",
-            ),
-            (json!({"output_format": schema}), "output_format"),
-            (
-                json!({"output_config": {"effort": "low", "format": schema}}),
-                "output_config.format",
             ),
             (
                 json!({"output_config": {"task_budget": {"type": "tokens", "total": 9}}}),
@@ -92,8 +83,7 @@ mod tests {
         let body = json!({
             "mcp_servers": [],
             "container": "container_1",
-            "output_format": null,
-            "output_config": {"effort": "high", "format": null},
+            "output_config": {"effort": "high", "task_budget": null},
             "service_tier": "auto",
             "metadata": {"user_id": "u"},
             "speed": "fast",

@@ -1,6 +1,6 @@
 //! What requests to chat and to generate have in common.
 
-use macmlx_inference::{GenerateRequest, Logprobs, Prompt};
+use macmlx_inference::{GenerateRequest, Grammar, Language, Logprobs, Prompt};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -11,7 +11,12 @@ use super::{
     options::{self, Options},
     refuse_if, think,
 };
-use crate::{Endpoint, Error, KeepAlive, json, range::checked};
+use crate::{
+    Endpoint, Error, KeepAlive,
+    grammar::{grammar, json_schema},
+    json,
+    range::checked,
+};
 
 /// A generating endpoint, which may also be asked to load or unload its model.
 pub trait Generating: Endpoint + Shape {
@@ -62,7 +67,7 @@ pub struct Fields {
     model: Option<String>,
     /// Default: true.
     stream: Option<bool>,
-    /// Refused unless empty.
+    /// `json`, or a JSON Schema that the answer satisfies.
     format: Option<Value>,
     /// Seconds, or a duration such as `5m`; negative: for ever; 0: unload after the answer.
     keep_alive: Option<Value>,
@@ -86,16 +91,7 @@ impl Fields {
         named(self.model.clone(), None)?;
         keep_alive::read(self.keep_alive.as_ref())?;
         options::read(self.options.as_ref())?;
-        let has_format = match &self.format {
-            None | Some(Value::Null) => false,
-            Some(Value::String(format)) => !format.is_empty(),
-            Some(_) => true,
-        };
-        refuse_if(
-            has_format,
-            "format",
-            "output cannot be constrained to a grammar or schema",
-        )?;
+        self.grammar()?;
         refuse_if(
             self.shift == Some(true),
             "shift",
@@ -106,6 +102,22 @@ impl Fields {
             "_debug_render_only",
             "prompts are not shown",
         )
+    }
+
+    fn grammar(&self) -> Result<Option<Grammar>, Error> {
+        const PARAM: &str = "format";
+        match &self.format {
+            None => Ok(None),
+            Some(Value::String(format)) => match format.as_str() {
+                "" => Ok(None),
+                "json" => Ok(Some(grammar(Language::JsonObject, PARAM))),
+                other => Err(Error::invalid(
+                    PARAM,
+                    format!("format is \"json\" or a JSON Schema object, not \"{other}\""),
+                )),
+            },
+            Some(schema) => json_schema(schema.clone(), PARAM).map(Some),
+        }
     }
 
     pub(super) fn model(&self) -> String {
@@ -147,12 +159,14 @@ impl Fields {
         }
         let reasoning = think::read(self.think.as_ref())?;
         let model = self.model();
+        let grammar = self.grammar()?;
         let (sampling, stop) = options::read(self.options.as_ref())?;
         Ok(GenerateRequest {
             sampling,
             stop,
             logprobs: wants_logprobs.then_some(Logprobs { top, prompt: false }),
             reasoning,
+            grammar,
             ..GenerateRequest::new(model, prompt)
         })
     }

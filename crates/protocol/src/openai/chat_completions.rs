@@ -10,7 +10,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use self::encoder::Wanted;
-use super::{messages, reasoning, refused, sampling, sampling::checked, stop, tools};
+use super::{grammar, messages, reasoning, refused, sampling, sampling::checked, stop, tools};
 use crate::{Context, Described, Dialect, Endpoint, Error, Translation, json};
 
 pub use self::{
@@ -37,6 +37,8 @@ pub struct Request {
     reasoning: reasoning::Fields,
     #[serde(flatten)]
     tools: tools::Fields,
+    #[serde(flatten)]
+    grammar: grammar::Fields,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -90,6 +92,7 @@ impl Endpoint for ChatCompletions {
             stop: json::fields(&body)?,
             reasoning: json::fields(&body)?,
             tools: json::fields(&body)?,
+            grammar: grammar::Fields::read(&body)?,
         })
     }
 
@@ -139,7 +142,7 @@ impl Endpoint for ChatCompletions {
             }),
             choices,
             reasoning,
-            grammar: None,
+            grammar: request.grammar.into_grammar()?,
         };
         Ok(Translation {
             requests: vec![request],

@@ -9,7 +9,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use self::encoder::{Echo, Wanted};
-use super::{chat_completions::StreamOptions, refused, sampling, sampling::checked, stop};
+use super::{chat_completions::StreamOptions, grammar, refused, sampling, sampling::checked, stop};
 use crate::{Context, Described, Dialect, Endpoint, Error, Translation, json};
 
 pub use self::{encoder::Encoder, reply::TextCompletion};
@@ -32,6 +32,8 @@ pub struct Request {
     sampling: sampling::Fields,
     #[serde(flatten)]
     stop: stop::Fields,
+    #[serde(flatten)]
+    grammar: grammar::Fields,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -70,6 +72,7 @@ impl Endpoint for Completions {
             fields: json::fields(&body)?,
             sampling: json::fields(&body)?,
             stop: json::fields(&body)?,
+            grammar: grammar::Fields::read(&body)?,
         })
     }
 
@@ -94,6 +97,7 @@ impl Endpoint for Completions {
         let top = checked("logprobs", fields.logprobs, 0..=5)?.map(|top| top as u8);
         let echo = fields.echo == Some(true);
         let sampling = request.sampling.into_params()?;
+        let grammar = request.grammar.into_grammar()?;
         // An echo alone is a way to score a prompt.
         let least = i64::from(!echo);
         let stop = request
@@ -123,6 +127,7 @@ impl Endpoint for Completions {
                 sampling: sampling.clone(),
                 stop: stop.clone(),
                 choices,
+                grammar: grammar.clone(),
                 ..GenerateRequest::new(String::new(), Prompt::Text(String::new()))
             })
             .collect();

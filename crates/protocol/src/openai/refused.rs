@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::grammar::{TAGS, WHITESPACE};
 use crate::Error;
 
 /// A field, the values that ask for nothing, and why the others are refused. `null` always asks
@@ -24,7 +25,6 @@ pub(super) const fn field(
     }
 }
 
-const NO_GRAMMAR: &str = "output cannot be constrained to a grammar or schema";
 const NO_SAMPLER: &str = "this sampler is not available";
 const NO_BEAMS: &str = "there is no beam search";
 const OWN_TEMPLATE: &str = "the model's own chat template is used";
@@ -32,18 +32,8 @@ const TEXT_ONLY: &str = "only text is produced";
 
 /// Refused by every generating endpoint.
 const EVERYWHERE: &[Field] = &[
-    field(
-        "response_format",
-        is_text_format,
-        "only {\"type\": \"text\"} can be had",
-    ),
-    field("structured_outputs", is_empty, NO_GRAMMAR),
-    field("guided_json", is_empty, NO_GRAMMAR),
-    field("guided_regex", is_empty, NO_GRAMMAR),
-    field("guided_choice", is_empty, NO_GRAMMAR),
-    field("guided_grammar", is_empty, NO_GRAMMAR),
-    field("grammar", is_empty, NO_GRAMMAR),
-    field("json_schema", is_empty, NO_GRAMMAR),
+    field("guided_whitespace_pattern", is_empty, WHITESPACE),
+    field("structural_tag", is_empty, TAGS),
     field(
         "bad_words",
         is_empty,
@@ -172,11 +162,11 @@ pub(super) fn check(body: &Value, table: &[Field]) -> Result<(), Error> {
     Ok(())
 }
 
-fn never(_: &Value) -> bool {
+pub(super) fn never(_: &Value) -> bool {
     false
 }
 
-fn is_true(value: &Value) -> bool {
+pub(super) fn is_true(value: &Value) -> bool {
     value == true
 }
 
@@ -184,7 +174,7 @@ pub(super) fn is_false(value: &Value) -> bool {
     value == false
 }
 
-fn is_zero(value: &Value) -> bool {
+pub(super) fn is_zero(value: &Value) -> bool {
     value.as_f64() == Some(0.0)
 }
 
@@ -205,10 +195,6 @@ pub(super) fn is_empty(value: &Value) -> bool {
     }
 }
 
-fn is_text_format(value: &Value) -> bool {
-    value.get("type").is_some_and(|kind| kind == "text")
-}
-
 fn is_only_text(value: &Value) -> bool {
     value
         .as_array()
@@ -224,8 +210,8 @@ mod tests {
     #[test]
     fn what_cannot_be_honoured_is_refused_by_name() {
         for (name, value) in [
-            ("response_format", json!({"type": "json_object"})),
-            ("guided_choice", json!(["a"])),
+            ("guided_whitespace_pattern", json!("[ ]?")),
+            ("structural_tag", json!("{}")),
             ("prediction", json!({"type": "content", "content": "x"})),
             ("modalities", json!(["text", "audio"])),
             ("web_search_options", json!({})),
@@ -245,7 +231,6 @@ mod tests {
     #[test]
     fn values_that_ask_for_nothing_are_taken() {
         let body = json!({
-            "response_format": {"type": "text"},
             "modalities": ["text"],
             "mirostat": 0,
             "skip_special_tokens": true,

@@ -8,8 +8,9 @@ use super::{
     super::sampling::checked,
     response::{
         ConversationReference, Reasoning, Response, ResponseObject, ServiceTier, Status, Text,
-        TextFormat, Truncation,
+        Truncation,
     },
+    text::{Format, TextOptions},
 };
 use crate::{Context, Error};
 
@@ -65,12 +66,6 @@ pub(super) enum Conversation {
     Object { id: String },
 }
 
-#[derive(Debug, Deserialize, ToSchema)]
-#[schema(as = responses::TextOptions)]
-pub(super) struct TextOptions {
-    pub(super) verbosity: Option<String>,
-}
-
 /// Efforts are wishes: models that do not think are left as they are.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = responses::ReasoningWish)]
@@ -121,7 +116,7 @@ impl Body {
             store: self.store != Some(false),
             temperature: self.temperature,
             text: Text {
-                format: TextFormat::Text,
+                format: text.map_or(Ok(Format::Text), TextOptions::format)?,
                 verbosity: text.and_then(|text| text.verbosity.clone()),
             },
             tool_choice: self.tool_choice.clone().unwrap_or_else(|| "auto".into()),

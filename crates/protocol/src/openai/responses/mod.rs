@@ -17,6 +17,7 @@ mod refused;
 mod request;
 mod response;
 mod sealed;
+mod text;
 mod tools;
 
 use super::freeform;

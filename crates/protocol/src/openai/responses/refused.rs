@@ -28,19 +28,21 @@ const RESPONSES: &[Field] = &[
         "prompts are never shortened; only `disabled` can be had",
     ),
     field("n", is_one, "a response has one answer"),
+    field(
+        "response_format",
+        is_text,
+        "responses have it as `text.format`",
+    ),
 ];
 
 /// Refuses what a response cannot honour.
 pub(super) fn check(body: &Value) -> Result<(), Error> {
     refused::check_chat(body)?;
-    refused::check(body, RESPONSES)?;
-    match body.pointer("/text/format/type").map(Value::as_str) {
-        None | Some(Some("text")) => Ok(()),
-        Some(_) => Err(Error::unsupported(
-            "text.format",
-            "only {\"type\": \"text\"} can be had",
-        )),
-    }
+    refused::check(body, RESPONSES)
+}
+
+fn is_text(value: &Value) -> bool {
+    value["type"] == "text"
 }
 
 fn is_disabled(value: &Value) -> bool {
@@ -63,6 +65,7 @@ mod tests {
             ("truncation", json!("auto")),
             ("n", json!(2)),
             ("modalities", json!(["audio"])),
+            ("response_format", json!({"type": "json_object"})),
         ] {
             assert!(
                 matches!(
@@ -72,10 +75,6 @@ mod tests {
                 "{name}"
             );
         }
-        for kind in ["json_object", "json_schema", "grammar"] {
-            let error = check(&json!({"text": {"format": {"type": kind}}})).unwrap_err();
-            assert!(matches!(error, Error::Unsupported { param, .. } if param == "text.format"));
-        }
     }
 
     #[test]
@@ -84,7 +83,7 @@ mod tests {
             "background": false,
             "prompt": null,
             "truncation": "disabled",
-            "text": {"format": {"type": "text"}, "verbosity": "low"},
+            "response_format": {"type": "text"},
             "client_metadata": {"a": "b"},
             "something_new": 1,
         });

@@ -11,14 +11,14 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{
-    super::{reasoning, sampling, sampling::checked, stop},
+    super::{grammar, reasoning, sampling, sampling::checked, stop},
     body::{Body, Conversation, Input},
     encoder::{Encoder, Options},
     input::{self, Turns},
     items, refused,
     tools::{Callee, Offer, Toolbox},
 };
-use crate::{Context, Error, Translation, json};
+use crate::{Context, Error, Translation, grammar::Only, json};
 
 /// The body, types checked.
 #[derive(Debug)]
@@ -27,6 +27,7 @@ pub struct Request {
     sampling: sampling::Fields,
     stop: stop::Fields,
     reasoning: reasoning::Fields,
+    grammar: grammar::Extras,
 }
 
 /// What comes before a request's own input.
@@ -55,6 +56,7 @@ impl Request {
             sampling: json::fields(&body)?,
             stop: json::fields(&body)?,
             reasoning: json::fields(&body)?,
+            grammar: json::fields(&body)?,
         };
         if request.body.previous_response_id.is_some() && request.body.conversation.is_some() {
             return Err(Error::invalid(
@@ -116,6 +118,9 @@ impl Request {
         let mut stop = self.stop.into_conditions(1, None)?;
         limit(&mut stop, max_tokens)?;
         let response = self.body.response(&context, top_logprobs)?;
+        let mut grammar = Only::default();
+        grammar.add(response.text.format.grammar()?)?;
+        self.grammar.add_to(&mut grammar)?;
         let conversed = converse(self.body, past, self.reasoning, &context.id)?;
         let request = GenerateRequest {
             model: response.model.clone(),
@@ -128,7 +133,7 @@ impl Request {
             }),
             choices: 1,
             reasoning: conversed.reasoning,
-            grammar: None,
+            grammar: grammar.into_grammar(),
         };
         let options = Options {
             id: context.id,

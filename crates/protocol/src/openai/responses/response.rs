@@ -6,6 +6,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use super::text::Format;
+
 /// A response in any state.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[schema(as = responses::Response)]
@@ -117,19 +119,12 @@ pub enum ServiceTier {
 }
 
 /// What text is asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[schema(as = responses::Text)]
 pub struct Text {
-    pub format: TextFormat,
+    pub format: Format,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verbosity: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
-#[schema(as = responses::TextFormat)]
-pub enum TextFormat {
-    Text,
 }
 
 /// What happens to a prompt that is too long: it is refused.
