@@ -7,6 +7,7 @@
 pub mod anthropic;
 mod described;
 mod dialect;
+mod encoding;
 mod endpoint;
 mod error;
 mod grammar;
@@ -15,9 +16,11 @@ mod keep_alive;
 pub mod ollama;
 pub mod openai;
 mod range;
+mod vector;
 
 pub use described::Described;
 pub use dialect::Dialect;
+pub use encoding::Encoding;
 pub use endpoint::{Context, Endpoint, Frame, Framing, Reply, StreamEncoder, Translation};
 pub use error::Error;
 pub use keep_alive::KeepAlive;

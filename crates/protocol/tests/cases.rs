@@ -4,7 +4,8 @@
 //! A case is `request.json` (`{"path", "body"}`) and, unless the request is refused, `events.json`
 //! (events, `{"prompt", "event"}` where there are several prompts, `{"error"}` where one fails).
 //! Expected: `expected_request.json`, `stream.txt` and `reply.json`, or `error.json`. Each case runs
-//! streamed and whole, whichever the client asked for. After a wanted change,
+//! streamed and whole, whichever the client asked for. Where texts are turned into numbers, the
+//! backend's answer is in `answer.json`, and there is no stream. After a wanted change,
 //! `cargo test -p macmlx-protocol --test cases -- --bless` writes the expected files anew.
 
 #![expect(clippy::unwrap_used, reason = "a broken fixture folder ends the test")]
@@ -19,13 +20,16 @@ use std::{
 use libtest_mimic::{Arguments, Failed, Trial};
 use macmlx_inference::{GenerationEvent, InferenceError};
 use macmlx_protocol::{
-    Context, Endpoint, Error, Reply, StreamEncoder, Translation,
+    Context, Encoding, Endpoint, Error, Reply, StreamEncoder, Translation,
     anthropic::messages::Messages,
-    ollama::{chat::Chat, generate::Generate},
-    openai::{chat_completions::ChatCompletions, completions::Completions, responses::Responses},
+    ollama::{chat::Chat, embed, embeddings as old_embeddings, generate::Generate},
+    openai::{
+        chat_completions::ChatCompletions, completions::Completions, embeddings, rerank,
+        responses::Responses,
+    },
 };
 use macmlx_test_support::{golden::Golden, sse};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 #[derive(Deserialize)]
@@ -91,7 +95,42 @@ fn run(case: &Path, golden: Golden) -> Result<(), String> {
         "/messages" => check::<Messages>(case, golden, request.body),
         "/api/chat" => check::<Chat>(case, golden, request.body),
         "/api/generate" => check::<Generate>(case, golden, request.body),
+        "/embeddings" => check_encoding::<embeddings::Request>(case, golden, &request.body),
+        "/rerank" => check_encoding::<rerank::Request>(case, golden, &request.body),
+        "/api/embed" => check_encoding::<embed::Request>(case, golden, &request.body),
+        "/api/embeddings" => check_encoding::<old_embeddings::Request>(case, golden, &request.body),
         other => Err(format!("no endpoint takes {other}")),
+    }
+}
+
+fn check_encoding<E>(case: &Path, golden: Golden, body: &Value) -> Result<(), String>
+where
+    E: Encoding<Question: Serialize, Answer: DeserializeOwned>,
+{
+    let parsed = E::parse(body.to_string().as_bytes());
+    let asked = parsed.and_then(|asked| Ok((asked.question()?, asked)));
+    let (question, asked) = match asked {
+        Ok(asked) => asked,
+        Err(error) => {
+            let reply = written(E::DIALECT.error_reply(&error));
+            return golden.check_json(&case.join("error.json"), &reply);
+        }
+    };
+    let question = serde_json::to_value(&question).map_err(|error| error.to_string())?;
+    golden.check_json(&case.join("expected_request.json"), &question)?;
+    let answer: E::Answer = read(&case.join("answer.json"))?;
+    // Numbers as they are on the wire, not widened on their way into a `Value`.
+    let reply = serde_json::to_string(&asked.reply(answer, &context()))
+        .and_then(|text| serde_json::from_str(&text))
+        .map_err(|error| error.to_string())?;
+    golden.check_json(&case.join("reply.json"), &reply)
+}
+
+fn context() -> Context {
+    Context {
+        id: "0123456789abcdef".into(),
+        created_unix: 1_700_000_000,
+        fingerprint: "macmlx-test".into(),
     }
 }
 
@@ -137,12 +176,7 @@ fn check<E: Endpoint>(case: &Path, golden: Golden, body: Value) -> Result<(), St
 }
 
 fn translate<E: Endpoint>(body: &Value) -> Result<Translation<E::Encoder>, Error> {
-    let context = Context {
-        id: "0123456789abcdef".into(),
-        created_unix: 1_700_000_000,
-        fingerprint: "macmlx-test".into(),
-    };
-    E::translate(E::parse(body.to_string().as_bytes())?, context)
+    E::translate(E::parse(body.to_string().as_bytes())?, context())
 }
 
 fn stream<E: Endpoint>(mut encoder: E::Encoder, steps: &[Step]) -> String {

@@ -9,10 +9,13 @@
 use std::{fs, path::Path};
 
 use macmlx_protocol::{
-    Context, Endpoint, Error,
+    Context, Encoding, Endpoint, Error,
     anthropic::messages::Messages,
-    ollama::{chat::Chat, generate::Generate},
-    openai::{chat_completions::ChatCompletions, completions::Completions, responses::Responses},
+    ollama::{chat::Chat, embed, embeddings as old_embeddings, generate::Generate},
+    openai::{
+        chat_completions::ChatCompletions, completions::Completions, embeddings, rerank,
+        responses::Responses,
+    },
 };
 use serde_json::{Value, json};
 
@@ -68,6 +71,10 @@ fn refusals(dialect: &str) -> u32 {
                     "/v1/responses" => translate::<Responses>(&body),
                     "/api/chat" => translate::<Chat>(&body),
                     "/api/generate" => translate::<Generate>(&body),
+                    "/v1/embeddings" => ask::<embeddings::Request>(&body),
+                    "/v1/rerank" => ask::<rerank::Request>(&body),
+                    "/api/embed" => ask::<embed::Request>(&body),
+                    "/api/embeddings" => ask::<old_embeddings::Request>(&body),
                     other => panic!("no endpoint takes {other}"),
                 };
                 if let Err(error) = result {
@@ -109,6 +116,10 @@ fn collect(value: &Value, place: &str, depth: usize, places: &mut Vec<String>) {
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
+}
+
+fn ask<E: Encoding>(body: &Value) -> Result<(), Error> {
+    E::parse(body.to_string().as_bytes())?.question().map(drop)
 }
 
 fn translate<E: Endpoint>(body: &Value) -> Result<(), Error> {

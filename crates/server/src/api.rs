@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{Router, routing::MethodRouter};
-use macmlx_protocol::{Described as Documented, Framing, StreamEncoder};
+use macmlx_protocol::{Described as Documented, Encoding, Framing, StreamEncoder};
 use utoipa::{
     ToSchema,
     openapi::{
@@ -177,6 +177,11 @@ impl Doc {
             .body::<E::Body>()
             .reply::<E::Answer>()
             .frames::<E::Event>(<E::Encoder as StreamEncoder>::FRAMING)
+    }
+
+    /// A route that turns texts into numbers.
+    pub(crate) fn encoding<E: Encoding>() -> Self {
+        Self::post(E::SUMMARY).body::<E>().reply::<E::Reply>()
     }
 
     pub(crate) fn get(summary: &str) -> Self {

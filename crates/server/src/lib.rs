@@ -19,6 +19,7 @@ mod api;
 mod closing;
 mod dialect;
 mod door;
+mod encode;
 mod exchange;
 mod generate;
 mod guard;

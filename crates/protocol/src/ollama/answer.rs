@@ -1,6 +1,6 @@
 //! An answer as it grows, for chat and generate alike.
 
-use std::marker::PhantomData;
+use std::{marker::PhantomData, time::Duration};
 
 use macmlx_inference::{
     ContentPart, FinishReason, GenerationEvent, InferenceError, Message, Role, Timings,
@@ -45,8 +45,6 @@ pub struct Metrics {
 
 impl Metrics {
     fn of(usage: &Usage, timings: &Timings) -> Self {
-        let nanoseconds =
-            |duration: std::time::Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         Self {
             total_duration: nanoseconds(
                 timings.load + timings.queue + timings.prefill + timings.decode,
@@ -58,6 +56,11 @@ impl Metrics {
             eval_duration: nanoseconds(timings.decode),
         }
     }
+}
+
+/// A time as all of Ollama's replies give it.
+pub(super) fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// What all frames of an answer begin with.

@@ -5,6 +5,9 @@
 pub mod answer;
 pub mod chat;
 mod context;
+pub mod embed;
+pub mod embedding;
+pub mod embeddings;
 pub mod error;
 pub mod files;
 pub mod generate;

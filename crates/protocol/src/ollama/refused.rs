@@ -24,8 +24,3 @@ pub fn blobs() -> Error {
          with `macmlx import`",
     )
 }
-
-/// `POST /api/embed` and `POST /api/embeddings`.
-pub fn embed(path: &str) -> Error {
-    Error::unsupported(path, "embeddings are not available")
-}

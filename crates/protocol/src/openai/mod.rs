@@ -4,6 +4,7 @@
 
 pub mod chat_completions;
 pub mod completions;
+pub mod embeddings;
 pub mod error;
 mod freeform;
 mod grammar;
@@ -14,10 +15,13 @@ pub mod models;
 mod nullable;
 mod reasoning;
 mod refused;
+pub mod rerank;
 mod response_format;
 pub mod responses;
 mod sampling;
 mod stop;
+mod texts;
 pub mod tokenize;
 pub(crate) mod tools;
+mod truncation;
 mod usage;

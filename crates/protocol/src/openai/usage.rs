@@ -33,6 +33,24 @@ pub(super) struct CompletionTokensDetails {
     rejected_prediction_tokens: u32,
 }
 
+/// Tokens of one request that nothing is generated for.
+#[expect(clippy::struct_field_names, reason = "the names are OpenAI's")]
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = openai::PromptUsage)]
+pub(super) struct PromptUsage {
+    prompt_tokens: u32,
+    total_tokens: u32,
+}
+
+impl PromptUsage {
+    pub(super) fn new(prompt_tokens: u32) -> Self {
+        Self {
+            prompt_tokens,
+            total_tokens: prompt_tokens,
+        }
+    }
+}
+
 impl From<&inference::Usage> for Usage {
     fn from(usage: &inference::Usage) -> Self {
         Self {

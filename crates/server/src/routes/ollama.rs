@@ -1,11 +1,11 @@
 //! Ollama's routes.
 
+mod embedding;
 mod files;
 mod generation;
 mod models;
 
 use axum::{
-    extract::Request,
     response::Response,
     routing::{any, delete, get, post},
 };
@@ -13,6 +13,7 @@ use macmlx_protocol::{
     Dialect, Error, Framing,
     ollama::{
         chat::Chat,
+        embed, embeddings,
         files::{Copy, FilesRequest, Progress},
         generate::Generate,
         models::{Processes, Tags, Version},
@@ -36,6 +37,16 @@ pub(crate) fn routes() -> Api {
             "/api/generate",
             post(generation::answer::<Generate>),
             [Doc::generating::<Generate>()],
+        )
+        .route(
+            "/api/embed",
+            post(embedding::answer::<embed::Request>),
+            [Doc::encoding::<embed::Request>()],
+        )
+        .route(
+            "/api/embeddings",
+            post(embedding::answer::<embeddings::Request>),
+            [Doc::encoding::<embeddings::Request>()],
         )
         .route(
             "/api/tags",
@@ -83,12 +94,6 @@ pub(crate) fn routes() -> Api {
             "/api/blobs/{digest}",
             any(async || refuse(&refused::blobs())),
         )
-        .untold("/api/embed", post(embed))
-        .untold("/api/embeddings", post(embed))
-}
-
-async fn embed(request: Request) -> Response {
-    refuse(&refused::embed(request.uri().path()))
 }
 
 fn refuse(error: &Error) -> Response {

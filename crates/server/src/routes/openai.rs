@@ -1,24 +1,19 @@
 //! OpenAI's routes.
 
-use axum::{
-    extract::Request,
-    response::Response,
-    routing::{get, post},
-};
-use macmlx_protocol::{
-    Dialect, Error,
-    openai::{
-        chat_completions::ChatCompletions,
-        completions::Completions,
-        models::{Model, ModelList},
-        tokenize::{DetokenizeRequest, Detokenized, TokenizeBody, Tokenized},
-    },
+use axum::routing::{get, post};
+use macmlx_protocol::openai::{
+    chat_completions::ChatCompletions,
+    completions::Completions,
+    embeddings,
+    models::{Model, ModelList},
+    rerank,
+    tokenize::{DetokenizeRequest, Detokenized, TokenizeBody, Tokenized},
 };
 
 use super::{models, tokenize};
 use crate::{
     api::{Api, Doc},
-    exchange::answer,
+    encode::encode,
     generate::generate,
 };
 
@@ -64,14 +59,17 @@ pub(crate) fn routes() -> Api {
                 .body::<DetokenizeRequest>()
                 .reply::<Detokenized>()],
         )
-        .untold("/embeddings", post(unavailable))
-        .untold("/rerank", post(unavailable))
-        .untold("/reranking", post(unavailable))
-}
-
-/// A client that is told why does not take its base URL for wrong.
-async fn unavailable(request: Request) -> Response {
-    let path = request.uri().path();
-    let reason = "models for embeddings and reranking are not available";
-    answer(Dialect::OpenAi, Err(Error::unsupported(path, reason)))
+        .route(
+            "/embeddings",
+            post(encode::<embeddings::Request>),
+            [Doc::encoding::<embeddings::Request>()],
+        )
+        .route(
+            "/rerank",
+            post(encode::<rerank::Request>),
+            [Doc::encoding::<rerank::Request>()],
+        )
+        // As llama.cpp has it too, and where Cohere's second API is.
+        .untold("/reranking", post(encode::<rerank::Request>))
+        .untold("/v2/rerank", post(encode::<rerank::Request>))
 }

@@ -7,6 +7,7 @@
 )]
 
 mod anthropic;
+mod encoding;
 mod guards;
 mod limits;
 mod ollama;

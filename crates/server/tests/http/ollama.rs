@@ -146,7 +146,7 @@ async fn failures_are_objects_with_an_error_before_and_within_a_stream() {
     );
     for (path, body, named) in [
         ("/api/chat", json!({"messages": []}), "model"),
-        ("/api/chat", chat(&json!({"format": "json"})), "format"),
+        ("/api/chat", chat(&json!({"format": "yaml"})), "format"),
         (
             "/api/chat",
             chat(&json!({"options": {"mirostat": 1}})),
@@ -248,8 +248,6 @@ async fn what_is_not_offered_says_so() {
         ("/api/create", "Modelfiles"),
         ("/api/push", "not uploaded"),
         ("/api/blobs/sha256:ab", "uploaded files"),
-        ("/api/embed", "embeddings"),
-        ("/api/embeddings", "embeddings"),
     ] {
         let (status, body) = post(&server, path, json!({"model": "x"})).await;
         assert_eq!(status, 400, "{path}");

@@ -51,6 +51,8 @@ async fn every_dialect_is_told_of() {
     for path in [
         "/v1/chat/completions",
         "/v1/completions",
+        "/v1/embeddings",
+        "/v1/rerank",
         "/v1/responses",
         "/v1/responses/{id}/input_items",
         "/v1/messages",
@@ -58,6 +60,7 @@ async fn every_dialect_is_told_of() {
         "/v1/models/{id}",
         "/api/chat",
         "/api/generate",
+        "/api/embed",
         "/api/pull",
         "/v1/health",
     ] {

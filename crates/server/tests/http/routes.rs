@@ -270,26 +270,3 @@ async fn post(url: &str, body: &Value) -> (StatusCode, Value) {
     let response = Client::new().post(url).json(body).send().await.unwrap();
     (response.status(), response.json().await.unwrap())
 }
-
-#[tokio::test]
-async fn what_is_not_available_yet_is_refused_by_name() {
-    let server = start(ScriptedBackend::default(), Options::default()).await;
-    for path in [
-        "/v1/embeddings",
-        "/embeddings",
-        "/v1/rerank",
-        "/v1/reranking",
-    ] {
-        let response = Client::new()
-            .post(server.at(path))
-            .json(&json!({"model": "org/small", "input": "a"}))
-            .send()
-            .await
-            .unwrap();
-        assert_eq!(response.status(), StatusCode::BAD_REQUEST);
-        let body: Value = response.json().await.unwrap();
-        assert_eq!(body["error"]["code"], "unsupported_parameter");
-        let message = body["error"]["message"].as_str().unwrap();
-        assert!(message.contains("not available"), "{message}");
-    }
-}

@@ -57,9 +57,26 @@ pub(crate) async fn start_with_files(
     options: Options,
     grace: Duration,
 ) -> Served {
+    let models = vec![card("org/small"), card("flat")];
+    serve_all(backend, models, files, options, grace).await
+}
+
+/// For tests that look at how models are listed.
+pub(crate) async fn start_with_models(backend: Arc<dyn Backend>, models: Vec<ModelCard>) -> Served {
+    let files = Arc::new(ScriptedModelFiles::default());
+    serve_all(backend, models, files, Options::default(), Duration::ZERO).await
+}
+
+async fn serve_all(
+    backend: Arc<dyn Backend>,
+    models: Vec<ModelCard>,
+    files: Arc<dyn ModelFiles>,
+    options: Options,
+    grace: Duration,
+) -> Served {
     let listener = bind("127.0.0.1", 0, IfBusy::Fail, &options).await.unwrap();
     let url = format!("http://{}", listener.local_addr());
-    let catalog = Arc::new(ScriptedCatalog(vec![card("org/small"), card("flat")]));
+    let catalog = Arc::new(ScriptedCatalog(models));
     let router = router(backend, catalog, files, axum::Router::new(), options);
     let (stop, stopped) = oneshot::channel();
     let shutdown = async move {

@@ -37,7 +37,9 @@ async fn respond<E: Generating>(app: &App, request: Request) -> Result<Response,
     let request = E::parse(&body)?;
     drop(body);
     if let Some(residency) = E::residency(&request) {
-        return settle::<E>(app, &residency).await;
+        let id = settle(app, &residency).await?;
+        let reply = E::residency_reply(&residency, id, context().created_unix);
+        return Ok(Json(reply).into_response());
     }
     let wants_stream = E::wants_stream(&request);
     let keep_alive = E::keep_alive(&request);
@@ -47,21 +49,19 @@ async fn respond<E: Generating>(app: &App, request: Request) -> Result<Response,
     deliver(app, starting, encoder, wants_stream, closing).await
 }
 
-/// Loads or unloads a model. The reply is one object also where a stream is asked for, as Ollama
-/// has it.
-async fn settle<E: Generating>(app: &App, residency: &Residency) -> Result<Response, Error> {
+/// Loads or unloads a model and returns its id. The reply is one object also where a stream is asked
+/// for, as Ollama has it.
+pub(super) async fn settle(app: &App, residency: &Residency) -> Result<String, Error> {
     let reference = residency.model.clone();
-    let id = if residency.is_unload() {
+    if residency.is_unload() {
         let card = ask_catalog(&app.catalog, move |catalog| catalog.resolve(&reference)).await??;
         app.backend.unload(card.id.clone()).await?;
-        card.id
+        Ok(card.id)
     } else {
         let id = app.backend.load(reference).await?;
         if let Some(keep_alive) = residency.keep_alive {
             app.lifetimes.set(&id, keep_alive);
         }
-        id
-    };
-    let reply = E::residency_reply(residency, id, context().created_unix);
-    Ok(Json(reply).into_response())
+        Ok(id)
+    }
 }

@@ -1,0 +1,30 @@
+//! The seam between one generic HTTP handler and every route that turns texts into numbers.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::{Context, Dialect, Error};
+
+/// The body of a route whose answer is vectors or scores. Answers come whole, as there is nothing to
+/// show before the end.
+pub trait Encoding: ToSchema + Sized + Send + 'static {
+    /// `EmbedRequest` or `RerankRequest`.
+    type Question: Send;
+    /// `Embeddings` or `Relevance`.
+    type Answer: Send + 'static;
+    type Reply: Serialize + ToSchema;
+
+    /// Whose shape errors have.
+    const DIALECT: Dialect;
+    /// What the route does, in a line.
+    const SUMMARY: &'static str;
+
+    /// Reads the body, types checked. Errors name the field.
+    fn parse(body: &[u8]) -> Result<Self, Error>;
+
+    /// What the backend is asked.
+    fn question(&self) -> Result<Self::Question, Error>;
+
+    /// What the client gets.
+    fn reply(self, answer: Self::Answer, context: &Context) -> Self::Reply;
+}

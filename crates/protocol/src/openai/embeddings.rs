@@ -1,0 +1,343 @@
+//! `POST /v1/embeddings`.
+//!
+//! Empty texts are taken, unlike by OpenAI: LangChain sends one where a document is blank, indexers
+//! send them among others, and every other local server answers them.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use macmlx_inference::{EmbedRequest, Embeddings, EncoderInput, Overflow};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::{
+    refused::{self, Field, field, is_empty, is_false, is_true, never},
+    texts, truncation,
+    usage::PromptUsage,
+};
+use crate::{Context, Dialect, Encoding, Error, json, range::checked, vector::normalize};
+
+/// Inputs of one request.
+const MAX_INPUTS: usize = 2048;
+const OWN_LENGTH: &str = "vectors have the length that the model's own files give them, or 1";
+const NO_PROMPTS: &str = "nothing is put before a text; write the instruction into it";
+
+/// The body, types checked.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = openai::EmbeddingRequest)]
+pub struct Request {
+    #[serde(flatten)]
+    fields: Fields,
+    #[serde(flatten)]
+    truncation: truncation::Fields,
+    #[serde(flatten)]
+    length: LengthFields,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = openai::EmbeddingFields)]
+struct Fields {
+    model: String,
+    /// A text, tokens, or a list of either.
+    input: Value,
+    encoding_format: Option<EncodingFormat>,
+    /// Features of each vector, which is cut and scaled to length 1 again.
+    dimensions: Option<u32>,
+}
+
+/// How a vector is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = openai::EncodingFormat)]
+enum EncodingFormat {
+    /// An array of numbers.
+    #[default]
+    Float,
+    /// The numbers' own four bytes each, the lowest first.
+    Base64,
+}
+
+/// What others call vectors of length 1.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = openai::EmbeddingLength)]
+struct LengthFields {
+    /// Only true (text-embeddings-inference).
+    normalize: Option<bool>,
+    /// Only true (Jina).
+    normalized: Option<bool>,
+    /// Only true (vLLM).
+    use_activation: Option<bool>,
+    /// Only 2, the Euclidean norm (llama.cpp).
+    embd_normalize: Option<i64>,
+}
+
+/// Would change the vectors and cannot be had.
+const REFUSED: &[Field] = &[
+    field("normalize", is_true, OWN_LENGTH),
+    field("normalized", is_true, OWN_LENGTH),
+    field("use_activation", is_true, OWN_LENGTH),
+    field("embd_normalize", is_euclidean, OWN_LENGTH),
+    field(
+        "add_special_tokens",
+        is_true,
+        "texts get the special tokens they were trained with; tokens stand as they are",
+    ),
+    field("prompt_name", is_empty, NO_PROMPTS),
+    field("instruction", is_empty, NO_PROMPTS),
+    field("input_type", is_empty, NO_PROMPTS),
+    field("task", is_empty, NO_PROMPTS),
+    field("task_type", is_empty, NO_PROMPTS),
+    field("messages", is_empty, "only `input` is embedded"),
+    field("items", is_empty, "only `input` is embedded"),
+    field("output_dimension", never, "use `dimensions`"),
+    field("max_length", never, "use `truncate`"),
+    field("embedding_type", is_float, "numbers are floats"),
+    field("embedding_types", are_floats, "numbers are floats"),
+    field("output_dtype", is_float, "numbers are floats"),
+    field("embed_dtype", is_float, "numbers are floats"),
+    field("endianness", is_little, "the lowest byte comes first"),
+    field(
+        "late_chunking",
+        is_false,
+        "each input is embedded by itself",
+    ),
+    field("return_multivector", is_false, "each input has one vector"),
+    field(
+        "adapters",
+        is_empty,
+        "adapters cannot be chosen for a request",
+    ),
+];
+
+fn is_euclidean(value: &Value) -> bool {
+    value.as_f64() == Some(2.0)
+}
+
+fn is_float(value: &Value) -> bool {
+    value == "float" || value == "float32"
+}
+
+fn are_floats(value: &Value) -> bool {
+    value
+        .as_array()
+        .is_some_and(|types| types.iter().all(is_float))
+}
+
+fn is_little(value: &Value) -> bool {
+    value == "little" || value == "native"
+}
+
+impl LengthFields {
+    fn is_one(&self) -> bool {
+        [self.normalize, self.normalized, self.use_activation].contains(&Some(true))
+            || self.embd_normalize.is_some()
+    }
+}
+
+impl Encoding for Request {
+    type Question = EmbedRequest;
+    type Answer = Embeddings;
+    type Reply = EmbeddingList;
+
+    const DIALECT: Dialect = Dialect::OpenAi;
+    const SUMMARY: &'static str = "Turn texts into vectors";
+
+    fn parse(body: &[u8]) -> Result<Self, Error> {
+        let body = json::object(body)?;
+        refused::check(&body, REFUSED)?;
+        Ok(Self {
+            fields: json::fields(&body)?,
+            truncation: json::fields(&body)?,
+            length: json::fields(&body)?,
+        })
+    }
+
+    fn question(&self) -> Result<EmbedRequest, Error> {
+        Ok(EmbedRequest {
+            model: self.fields.model.clone(),
+            inputs: texts::read(
+                &self.fields.input,
+                "input",
+                MAX_INPUTS,
+                EncoderInput::Text,
+                EncoderInput::Tokens,
+            )?,
+            overflow: self.truncation.overflow(Overflow::Refuse)?,
+            dimensions: checked("dimensions", self.fields.dimensions, 1..)?,
+        })
+    }
+
+    fn reply(self, answer: Embeddings, _context: &Context) -> EmbeddingList {
+        let format = self.fields.encoding_format.unwrap_or_default();
+        let has_length_one = self.length.is_one();
+        EmbeddingList {
+            object: "list",
+            data: answer
+                .vectors
+                .into_iter()
+                .enumerate()
+                .map(|(index, mut vector)| {
+                    if has_length_one {
+                        normalize(&mut vector);
+                    }
+                    Embedding {
+                        object: "embedding",
+                        index,
+                        embedding: format.write(vector),
+                    }
+                })
+                .collect(),
+            model: answer.model,
+            usage: PromptUsage::new(answer.prompt_tokens),
+        }
+    }
+}
+
+impl EncodingFormat {
+    fn write(self, vector: Vec<f32>) -> Features {
+        match self {
+            Self::Float => Features::Numbers(vector),
+            Self::Base64 => {
+                let bytes: Vec<u8> = vector.into_iter().flat_map(f32::to_le_bytes).collect();
+                Features::Base64(STANDARD.encode(bytes))
+            }
+        }
+    }
+}
+
+/// The answer.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = openai::EmbeddingList)]
+pub struct EmbeddingList {
+    object: &'static str,
+    /// In the order of the inputs.
+    data: Vec<Embedding>,
+    model: String,
+    usage: PromptUsage,
+}
+
+/// The vector of one input.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = openai::Embedding)]
+struct Embedding {
+    object: &'static str,
+    index: usize,
+    embedding: Features,
+}
+
+/// A vector as `encoding_format` wants it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+#[schema(as = openai::EmbeddingFeatures)]
+enum Features {
+    Numbers(Vec<f32>),
+    Base64(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn question(body: &Value) -> Result<EmbedRequest, Error> {
+        Request::parse(body.to_string().as_bytes())?.question()
+    }
+
+    fn named(error: Error) -> String {
+        match error {
+            Error::Invalid { param, .. } => param.unwrap_or_default(),
+            Error::Unsupported { param, .. } => param,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_would_change_the_vectors_is_refused_by_name() {
+        for (name, value) in [
+            ("normalize", json!(false)),
+            ("normalized", json!(false)),
+            ("use_activation", json!(false)),
+            ("embd_normalize", json!(-1)),
+            ("add_special_tokens", json!(false)),
+            ("prompt_name", json!("query")),
+            ("input_type", json!("search_query")),
+            ("task", json!("retrieval.query")),
+            ("output_dimension", json!(8)),
+            ("embedding_types", json!(["float", "int8"])),
+            ("output_dtype", json!("binary")),
+            ("endianness", json!("big")),
+            ("late_chunking", json!(true)),
+            ("encoding_format", json!("hex")),
+            ("dimensions", json!(0)),
+            ("dimensions", json!(-1)),
+            ("dimensions", json!("many")),
+            ("truncate_prompt_tokens", json!(7)),
+        ] {
+            let body = json!({"model": "m", "input": "a", name: value});
+            assert_eq!(named(question(&body).unwrap_err()), name, "{value}");
+        }
+        assert_eq!(
+            named(question(&json!({"input": "a"})).unwrap_err()),
+            "model"
+        );
+        assert_eq!(
+            named(question(&json!({"model": "m"})).unwrap_err()),
+            "input"
+        );
+    }
+
+    #[test]
+    fn what_changes_nothing_is_taken() {
+        let body = json!({
+            "model": "m", "input": "a", "user": "u", "encoding_format": null, "dimensions": null,
+            "add_special_tokens": true, "embedding_type": "float", "embedding_types": ["float"],
+            "endianness": "little", "late_chunking": false, "input_type": null, "task": "",
+            "priority": 0, "something_new": 1,
+        });
+        let request = question(&body).unwrap();
+        assert_eq!(request.overflow, Overflow::Refuse);
+        assert_eq!(request.dimensions, None);
+    }
+
+    fn reply(body: &Value, vector: Vec<f32>) -> Value {
+        let request = Request::parse(body.to_string().as_bytes()).unwrap();
+        let answer = Embeddings {
+            vectors: vec![vector],
+            ..Embeddings::default()
+        };
+        let context = Context {
+            id: String::new(),
+            created_unix: 0,
+            fingerprint: String::new(),
+        };
+        let text = json::text(&request.reply(answer, &context));
+        serde_json::from_str::<Value>(&text).unwrap()["data"][0]["embedding"].clone()
+    }
+
+    #[test]
+    fn numbers_are_as_short_as_they_can_be() {
+        let body = json!({"model": "m", "input": "a"});
+        assert_eq!(reply(&body, vec![0.1, -2.0]).to_string(), "[0.1,-2.0]");
+    }
+
+    #[test]
+    fn bytes_are_little_endian() {
+        let body = json!({"model": "m", "input": "a", "encoding_format": "base64"});
+        assert_eq!(reply(&body, vec![1.0, -2.0]), "AACAPwAAAMA=");
+    }
+
+    #[test]
+    fn length_one_is_given_to_those_who_ask() {
+        for (name, value) in [
+            ("normalize", json!(true)),
+            ("normalized", json!(true)),
+            ("use_activation", json!(true)),
+            ("embd_normalize", json!(2)),
+        ] {
+            let body = json!({"model": "m", "input": "a", name: value});
+            assert_eq!(reply(&body, vec![3.0, 4.0]), json!([0.6, 0.8]), "{name}");
+        }
+        let body = json!({"model": "m", "input": "a"});
+        assert_eq!(reply(&body, vec![3.0, 4.0]), json!([3.0, 4.0]));
+    }
+}

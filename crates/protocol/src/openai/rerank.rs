@@ -1,0 +1,326 @@
+//! `POST /v1/rerank`, as Jina, Cohere and vLLM have it.
+//!
+//! Documents that are too long are cut, as all three say of theirs.
+
+use macmlx_inference::{Overflow, Relevance, RerankRequest};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+use super::{
+    refused::{self, Field, field, is_empty, is_false, is_one, is_true, is_zero, never},
+    truncation,
+    usage::PromptUsage,
+};
+use crate::{Context, Dialect, Encoding, Error, json, range::checked};
+
+/// Documents of one request.
+const MAX_DOCUMENTS: usize = 10_000;
+const WHOLE: &str = "a document is scored as a whole, cut where the model's limit is";
+
+/// The body, types checked.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = openai::RerankRequest)]
+pub struct Request {
+    #[serde(flatten)]
+    fields: Fields,
+    #[serde(flatten)]
+    truncation: truncation::Fields,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = openai::RerankFields)]
+struct Fields {
+    model: String,
+    /// A text, or an object with one.
+    query: Value,
+    /// Texts, or objects with a `text` or the fields that `rank_fields` names.
+    documents: Vec<Value>,
+    /// How many results are wanted, the best ones; 0: all.
+    top_n: Option<u32>,
+    /// Default: false.
+    return_documents: Option<bool>,
+    /// Fields of each document to be read, one below the other.
+    rank_fields: Option<Vec<String>>,
+}
+
+/// Would change the scores and cannot be had.
+const REFUSED: &[Field] = &[
+    field("top_k", never, "use `top_n`"),
+    field("max_chunks_per_doc", is_one, WHOLE),
+    field("overlap_tokens", is_zero, WHOLE),
+    field("max_tokens_per_doc", never, WHOLE),
+    field("max_tokens_per_query", never, WHOLE),
+    field("max_doc_length", never, WHOLE),
+    field("max_query_length", never, WHOLE),
+    field("raw_scores", is_false, "scores are from 0 to 1"),
+    field("use_activation", is_true, "scores are from 0 to 1"),
+    field(
+        "instruction",
+        is_empty,
+        "a model's own instruction is used; write yours into `query`",
+    ),
+    field(
+        "chat_template",
+        is_empty,
+        "query and document are arranged as the model was trained",
+    ),
+    field("return_embeddings", is_false, "use /v1/embeddings"),
+    field(
+        "adapters",
+        is_empty,
+        "adapters cannot be chosen for a request",
+    ),
+];
+
+impl Encoding for Request {
+    type Question = RerankRequest;
+    type Answer = Relevance;
+    type Reply = Ranking;
+
+    const DIALECT: Dialect = Dialect::OpenAi;
+    const SUMMARY: &'static str = "Order documents by how well they answer a query";
+
+    fn parse(body: &[u8]) -> Result<Self, Error> {
+        let body = json::object(body)?;
+        refused::check(&body, REFUSED)?;
+        Ok(Self {
+            fields: json::fields(&body)?,
+            truncation: json::fields(&body)?,
+        })
+    }
+
+    fn question(&self) -> Result<RerankRequest, Error> {
+        let fields = &self.fields;
+        checked("top_n", fields.top_n, ..)?;
+        let count = fields.documents.len();
+        if !(1..=MAX_DOCUMENTS).contains(&count) {
+            return Err(Error::invalid(
+                "documents",
+                format!("documents has {count} items; 1 to {MAX_DOCUMENTS} are taken at once"),
+            ));
+        }
+        let rank_fields = fields.rank_fields.as_deref().unwrap_or_default();
+        let text = |(index, document)| text(document, &format!("documents[{index}]"), rank_fields);
+        Ok(RerankRequest {
+            model: fields.model.clone(),
+            query: self::text(&fields.query, "query", &[])?,
+            documents: fields
+                .documents
+                .iter()
+                .enumerate()
+                .map(text)
+                .collect::<Result<_, _>>()?,
+            overflow: self.truncation.overflow(Overflow::Truncate)?,
+        })
+    }
+
+    fn reply(self, answer: Relevance, context: &Context) -> Ranking {
+        let mut results: Vec<Ranked> = answer
+            .scores
+            .into_iter()
+            .enumerate()
+            .map(|(index, relevance_score)| Ranked {
+                index,
+                relevance_score,
+                document: None,
+            })
+            .collect();
+        // Equal ones stay in the order of the documents.
+        results.sort_by(|one, other| other.relevance_score.total_cmp(&one.relevance_score));
+        match self.fields.top_n {
+            None | Some(0) => {}
+            Some(count) => results.truncate(count as usize),
+        }
+        if self.fields.return_documents == Some(true) {
+            for result in &mut results {
+                result.document = self.fields.documents.get(result.index).map(as_object);
+            }
+        }
+        Ranking {
+            id: format!("rerank-{}", context.id),
+            object: "list",
+            model: answer.model,
+            results,
+            usage: PromptUsage::new(answer.prompt_tokens),
+        }
+    }
+}
+
+/// The text of a query or document.
+fn text(value: &Value, path: &str, rank_fields: &[String]) -> Result<String, Error> {
+    let only_text = ["text".to_owned()];
+    let (object, names) = match value {
+        Value::String(text) => return Ok(text.clone()),
+        Value::Object(object) if rank_fields.is_empty() => (object, &only_text[..]),
+        Value::Object(object) => (object, rank_fields),
+        _ => {
+            return Err(Error::invalid(
+                path,
+                format!("{path} must be a string or an object with a `text`"),
+            ));
+        }
+    };
+    let texts = names.iter().map(|name| match object.get(name) {
+        Some(Value::String(text)) => Ok(text.as_str()),
+        Some(_) | None => {
+            let path = format!("{path}.{name}");
+            let message = format!("{path} must be there, and a string");
+            Err(Error::invalid(path, message))
+        }
+    });
+    Ok(texts.collect::<Result<Vec<_>, _>>()?.join("\n"))
+}
+
+fn as_object(document: &Value) -> Value {
+    match document {
+        Value::String(text) => json!({"text": text}),
+        object => object.clone(),
+    }
+}
+
+/// The answer.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = openai::Ranking)]
+pub struct Ranking {
+    id: String,
+    object: &'static str,
+    model: String,
+    /// The best first.
+    results: Vec<Ranked>,
+    usage: PromptUsage,
+}
+
+/// One document's place.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = openai::Ranked)]
+struct Ranked {
+    /// Of the document in the request.
+    index: usize,
+    /// 0 to 1.
+    relevance_score: f32,
+    /// Where it was asked for; a text is an object with that text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    document: Option<Value>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(name: &str, value: Value) -> Value {
+        let mut body = json!({"model": "m", "query": "q", "documents": ["a", "b", "c"]});
+        body[name] = value;
+        body
+    }
+
+    fn question(body: &Value) -> Result<RerankRequest, Error> {
+        Request::parse(body.to_string().as_bytes())?.question()
+    }
+
+    #[test]
+    fn what_would_change_the_scores_is_refused_by_name() {
+        for (name, value) in [
+            ("top_k", json!(3)),
+            ("top_n", json!(-1)),
+            ("max_chunks_per_doc", json!(10)),
+            ("overlap_tokens", json!(80)),
+            ("max_tokens_per_doc", json!(4096)),
+            ("raw_scores", json!(true)),
+            ("use_activation", json!(false)),
+            ("instruction", json!("find code")),
+            ("return_documents", json!("yes")),
+            ("truncate_prompt_tokens", json!(5)),
+            ("documents", json!([])),
+            ("documents", json!("a")),
+            ("query", json!(["q"])),
+        ] {
+            let named = match question(&body(name, value.clone())).unwrap_err() {
+                Error::Invalid { param, .. } => param.unwrap_or_default(),
+                Error::Unsupported { param, .. } => param,
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(named, name, "{value}");
+        }
+    }
+
+    #[test]
+    fn documents_are_texts_or_have_one() {
+        let documents = json!(["a", {"text": "b", "id": 7}]);
+        let request = question(&body("documents", documents)).unwrap();
+        assert_eq!(request.documents, ["a", "b"]);
+        assert_eq!(request.overflow, Overflow::Truncate);
+        let mut ranked = body(
+            "documents",
+            json!([{"title": "T", "author": "A", "text": "x"}]),
+        );
+        ranked["rank_fields"] = json!(["title", "author"]);
+        assert_eq!(question(&ranked).unwrap().documents, ["T\nA"]);
+    }
+
+    #[test]
+    fn documents_without_text_are_named() {
+        for (documents, path) in [
+            (json!(["a", 1]), "documents[1]"),
+            (json!(["a", null]), "documents[1]"),
+            (json!([{"title": "a"}]), "documents[0].text"),
+            (json!([{"text": {"image": "x"}}]), "documents[0].text"),
+        ] {
+            assert!(
+                matches!(
+                    question(&body("documents", documents)),
+                    Err(Error::Invalid { param: Some(param), .. }) if param == path
+                ),
+                "{path}"
+            );
+        }
+    }
+
+    fn ranking(body: &Value) -> Vec<(usize, Option<Value>)> {
+        let request = Request::parse(body.to_string().as_bytes()).unwrap();
+        let answer = Relevance {
+            scores: vec![0.5, 0.9, 0.5],
+            ..Relevance::default()
+        };
+        let context = Context {
+            id: "1".into(),
+            created_unix: 0,
+            fingerprint: String::new(),
+        };
+        let results = request.reply(answer, &context).results;
+        results
+            .into_iter()
+            .map(|result| (result.index, result.document))
+            .collect()
+    }
+
+    #[test]
+    fn the_best_come_first_and_equals_in_their_order() {
+        let order = |body: &Value| {
+            ranking(body)
+                .iter()
+                .map(|(index, _)| *index)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(order(&body("top_n", json!(null))), [1, 0, 2]);
+        assert_eq!(order(&body("top_n", json!(0))), [1, 0, 2]);
+        assert_eq!(order(&body("top_n", json!(2))), [1, 0]);
+        assert_eq!(order(&body("top_n", json!(9))), [1, 0, 2]);
+    }
+
+    #[test]
+    fn documents_come_back_as_they_were() {
+        let mut asked = body("return_documents", json!(true));
+        asked["documents"] = json!(["a", {"text": "b", "id": 7}, "c"]);
+        assert_eq!(
+            ranking(&asked)[..2],
+            [
+                (1, Some(json!({"text": "b", "id": 7}))),
+                (0, Some(json!({"text": "a"}))),
+            ]
+        );
+        asked["return_documents"] = json!(false);
+        assert_eq!(ranking(&asked)[0].1, None);
+    }
+}

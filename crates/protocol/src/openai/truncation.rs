@@ -1,0 +1,147 @@
+//! What is to happen to texts that are too long, in the words of all who have one for it.
+
+use macmlx_inference::Overflow;
+use serde::Deserialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::Error;
+
+/// Fields of the body. OpenAI has none.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+pub(super) struct Fields {
+    /// A switch (text-embeddings-inference), or `END` and `NONE` (Cohere, NVIDIA).
+    truncate: Option<Value>,
+    /// A switch (Voyage).
+    truncation: Option<bool>,
+    /// Only −1, the model's own limit (vLLM).
+    truncate_prompt_tokens: Option<i64>,
+    /// Only `right` (vLLM), in either case.
+    truncation_side: Option<String>,
+    /// Only `Right` (text-embeddings-inference), in either case.
+    truncation_direction: Option<String>,
+}
+
+impl Fields {
+    /// `default` where the client says nothing.
+    pub(super) fn overflow(&self, default: Overflow) -> Result<Overflow, Error> {
+        for (name, side) in [
+            ("truncation_side", &self.truncation_side),
+            ("truncation_direction", &self.truncation_direction),
+        ] {
+            if side
+                .as_ref()
+                .is_some_and(|side| !side.eq_ignore_ascii_case("right"))
+            {
+                return Err(from_the_end(name));
+            }
+        }
+        let wanted = [
+            self.truncate()?,
+            self.truncation,
+            self.truncate_prompt_tokens()?,
+        ];
+        let Some(is_cut) = wanted
+            .into_iter()
+            .flatten()
+            .reduce(|one, other| one || other)
+        else {
+            return Ok(default);
+        };
+        Ok(if is_cut {
+            Overflow::Truncate
+        } else {
+            Overflow::Refuse
+        })
+    }
+
+    fn truncate(&self) -> Result<Option<bool>, Error> {
+        match &self.truncate {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Bool(is_cut)) => Ok(Some(*is_cut)),
+            Some(Value::String(word)) => match word.to_ascii_uppercase().as_str() {
+                "END" => Ok(Some(true)),
+                "NONE" => Ok(Some(false)),
+                "START" => Err(from_the_end("truncate")),
+                _ => Err(wrong_truncate()),
+            },
+            Some(_) => Err(wrong_truncate()),
+        }
+    }
+
+    fn truncate_prompt_tokens(&self) -> Result<Option<bool>, Error> {
+        match self.truncate_prompt_tokens {
+            None => Ok(None),
+            Some(-1) => Ok(Some(true)),
+            Some(_) => Err(Error::unsupported(
+                "truncate_prompt_tokens",
+                "texts are cut at the model's own limit (-1) or not at all",
+            )),
+        }
+    }
+}
+
+fn from_the_end(name: &str) -> Error {
+    Error::unsupported(name, "it is the end of a text that is cut off")
+}
+
+fn wrong_truncate() -> Error {
+    Error::invalid("truncate", "truncate must be true, false, END or NONE")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn overflow(body: &Value) -> Result<Overflow, Error> {
+        let fields: Fields = crate::json::fields(body)?;
+        fields.overflow(Overflow::Refuse)
+    }
+
+    #[test]
+    fn every_word_for_it_is_known() {
+        for body in [
+            json!({"truncate": true}),
+            json!({"truncate": "END"}),
+            json!({"truncation": true}),
+            json!({"truncate_prompt_tokens": -1}),
+            json!({"truncate": "end", "truncation_side": "right"}),
+            json!({"truncate": true, "truncation_direction": "Right"}),
+        ] {
+            assert_eq!(overflow(&body), Ok(Overflow::Truncate), "{body}");
+        }
+        for body in [
+            json!({}),
+            json!({"truncate": null, "truncation": null, "truncate_prompt_tokens": null}),
+            json!({"truncate": "NONE"}),
+            json!({"truncation": false}),
+        ] {
+            assert_eq!(overflow(&body), Ok(Overflow::Refuse), "{body}");
+        }
+        let silent = Fields::default();
+        assert_eq!(silent.overflow(Overflow::Truncate), Ok(Overflow::Truncate));
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_named() {
+        for (name, value) in [
+            ("truncate", json!("START")),
+            ("truncate", json!("MIDDLE")),
+            ("truncate", json!(1)),
+            ("truncation", json!("yes")),
+            ("truncate_prompt_tokens", json!(100)),
+            ("truncate_prompt_tokens", json!(0)),
+            ("truncation_side", json!("left")),
+            ("truncation_direction", json!("Left")),
+        ] {
+            let named = match overflow(&json!({name: value})) {
+                Err(Error::Invalid { param, .. }) => param,
+                Err(Error::Unsupported { param, .. }) => Some(param),
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(named.as_deref(), Some(name), "{value}");
+        }
+    }
+}
