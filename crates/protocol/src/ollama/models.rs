@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use macmlx_inference::{LoadedModel, ModelCard};
+use macmlx_inference::{LoadedModel, ModelCard, ModelTask, ModelTraits};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -37,6 +37,23 @@ impl Details {
             quantization_level: card.quantization.clone().unwrap_or_default(),
             context_length: card.context_length,
         }
+    }
+}
+
+/// What a model can do. Ollama has no word for reranking.
+pub(super) fn capabilities(card: &ModelCard, traits: &ModelTraits) -> Vec<&'static str> {
+    match card.task {
+        ModelTask::Generate => [
+            ("completion", true),
+            ("tools", traits.calls_tools),
+            ("thinking", traits.reasons),
+            ("vision", traits.sees_images),
+        ]
+        .into_iter()
+        .filter_map(|(name, has_it)| has_it.then_some(name))
+        .collect(),
+        ModelTask::Embed => vec!["embedding"],
+        ModelTask::Rerank => vec!["reranking"],
     }
 }
 
@@ -76,22 +93,24 @@ pub struct Tag {
     /// 64 hexadecimal digits, shared by copies of a model and by nothing else.
     digest: String,
     details: Details,
+    /// As `/api/show` has them.
+    capabilities: Vec<&'static str>,
 }
 
 /// The reply of `/api/tags`, the model that changed last first.
-pub fn tags(cards: &[ModelCard]) -> Tags {
-    let mut cards: Vec<&ModelCard> = cards.iter().collect();
-    cards.sort_by_key(|card| std::cmp::Reverse(card.modified_unix));
+pub fn tags(mut models: Vec<(ModelCard, ModelTraits)>) -> Tags {
+    models.sort_by_key(|(card, _)| std::cmp::Reverse(card.modified_unix));
     Tags {
-        models: cards
+        models: models
             .into_iter()
-            .map(|card| Tag {
-                name: card.id.clone(),
-                model: card.id.clone(),
+            .map(|(card, traits)| Tag {
                 modified_at: rfc3339(card.modified_unix),
+                details: Details::of(&card),
+                capabilities: capabilities(&card, &traits),
+                name: card.id.clone(),
+                model: card.id,
                 size: card.size_bytes,
-                digest: card.digest.clone(),
-                details: Details::of(card),
+                digest: card.digest,
             })
             .collect(),
     }
@@ -206,8 +225,16 @@ mod tests {
 
     #[test]
     fn tags_have_what_clients_read() {
-        let tags = json!(tags(&[card("a/old", 1), card("b/new", 1_700_000_000)]));
+        let embedder = ModelCard {
+            task: ModelTask::Embed,
+            ..card("a/old", 1)
+        };
+        let models = [embedder, card("b/new", 1_700_000_000)];
+        let tags = json!(tags(
+            models.map(|card| (card, ModelTraits::default())).into()
+        ));
         assert_eq!(tags["models"][1]["name"], "a/old");
+        assert_eq!(tags["models"][1]["capabilities"], json!(["embedding"]));
         assert_eq!(
             tags["models"][0],
             json!({
@@ -225,6 +252,7 @@ mod tests {
                     "quantization_level": "4-bit",
                     "context_length": 40_960,
                 },
+                "capabilities": ["completion"],
             })
         );
     }

@@ -7,7 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::{models::Details, named, time::rfc3339};
+use super::{
+    models::{Details, capabilities},
+    named,
+    time::rfc3339,
+};
 use crate::{Error, json};
 
 /// The body. What else a client sends (`verbose`, `system`, `options`) changes nothing here.
@@ -44,7 +48,7 @@ pub struct Reply {
     /// Facts of the config under the names they have in GGUF.
     #[schema(value_type = Object)]
     model_info: Map<String, Value>,
-    /// `completion`, `tools`, `thinking`, `vision`.
+    /// `completion`, `tools`, `thinking`, `vision`; `embedding`; `reranking`.
     capabilities: Vec<&'static str>,
     /// RFC 3339.
     modified_at: String,
@@ -61,21 +65,9 @@ pub fn reply(card: &ModelCard, description: &ModelDescription, traits: &ModelTra
         template,
         details: Details::of(card),
         model_info: model_info(card, &description.config),
-        capabilities: capabilities(traits),
+        capabilities: capabilities(card, traits),
         modified_at: rfc3339(card.modified_unix),
     }
-}
-
-fn capabilities(traits: &ModelTraits) -> Vec<&'static str> {
-    [
-        ("completion", true),
-        ("tools", traits.calls_tools),
-        ("thinking", traits.reasons),
-        ("vision", traits.sees_images),
-    ]
-    .into_iter()
-    .filter_map(|(name, has_it)| has_it.then_some(name))
-    .collect()
 }
 
 /// Defaults under Ollama's names.

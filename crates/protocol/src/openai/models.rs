@@ -1,6 +1,6 @@
 //! `GET /v1/models` and `GET /v1/models/{id}`, and both as LM Studio has them below `/api/v0`.
 
-use macmlx_inference::{ModelCard, ModelTraits};
+use macmlx_inference::{ModelCard, ModelTask, ModelTraits};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -25,6 +25,9 @@ pub struct Model {
     owned_by: String,
     context_length: Option<u32>,
     max_model_len: Option<u32>,
+    /// `generate`, `embed` or `rerank`.
+    #[schema(value_type = String)]
+    task: ModelTask,
 }
 
 /// The list of all local models.
@@ -50,6 +53,7 @@ impl Model {
             owned_by: owner(card).to_owned(),
             context_length: card.context_length,
             max_model_len: card.context_length,
+            task: card.task,
         }
     }
 }
@@ -70,7 +74,8 @@ pub struct LmStudioList {
 pub struct LmStudioModel {
     id: String,
     object: &'static str,
-    /// `llm`, or `vlm` for one that sees.
+    /// `llm`, `vlm` for one that sees, or `embeddings`. Rerankers are the latter too: editors know no
+    /// other words and give the whole list up over one.
     r#type: &'static str,
     publisher: String,
     arch: String,
@@ -99,7 +104,11 @@ impl LmStudioModel {
         Self {
             id: card.id.clone(),
             object: "model",
-            r#type: if traits.sees_images { "vlm" } else { "llm" },
+            r#type: match card.task {
+                ModelTask::Generate if traits.sees_images => "vlm",
+                ModelTask::Generate => "llm",
+                ModelTask::Embed | ModelTask::Rerank => "embeddings",
+            },
             publisher: owner(card).to_owned(),
             arch: card.model_type.clone(),
             compatibility_type: "mlx",
@@ -154,6 +163,7 @@ mod tests {
                     "owned_by": "org",
                     "context_length": 2048,
                     "max_model_len": 2048,
+                    "task": "generate",
                 }],
                 "models": [],
             })
@@ -191,5 +201,10 @@ mod tests {
         assert_eq!(idle["state"], "not-loaded");
         assert_eq!(idle["capabilities"], json!([]));
         assert_eq!(idle.get("loaded_context_length"), None);
+        for task in [ModelTask::Embed, ModelTask::Rerank] {
+            let card = ModelCard { task, ..card() };
+            let model = LmStudioModel::new(&card, &ModelTraits::default(), false);
+            assert_eq!(model.into_value()["type"], "embeddings");
+        }
     }
 }

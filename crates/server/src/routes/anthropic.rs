@@ -8,7 +8,7 @@ use axum::{
     response::Response,
     routing::{get, post},
 };
-use macmlx_inference::Catalog;
+use macmlx_inference::{Catalog, ModelTask};
 use macmlx_protocol::{
     Dialect, Error,
     anthropic::{
@@ -84,7 +84,9 @@ async fn page(app: &App, uri: &Uri) -> Result<Value, Error> {
             message: format!("the query string cannot be read: {error}"),
         })?;
     let page = Page::from_query(&pairs)?;
-    let cards = ask_catalog(&app.catalog, Catalog::list).await?;
+    let mut cards = ask_catalog(&app.catalog, Catalog::list).await?;
+    // There is nothing else to do with a model in this API.
+    cards.retain(|card| card.task == ModelTask::Generate);
     Ok(json::value(&models::list(&cards, &page)?))
 }
 

@@ -10,8 +10,10 @@ mod tokenize;
 
 use std::sync::Arc;
 
-use macmlx_inference::Catalog;
+use macmlx_inference::{Catalog, ModelCard, ModelTask, ModelTraits};
 use macmlx_protocol::Error;
+
+use crate::router::App;
 
 /// Asks the catalog, which may read the disk, without holding up other requests.
 async fn ask_catalog<T: Send + 'static>(
@@ -24,5 +26,20 @@ async fn ask_catalog<T: Send + 'static>(
         .map_err(|error| {
             tracing::error!(%error, "the catalog failed");
             Error::Internal
+        })
+}
+
+/// What a model that is listed can do beside its task. One whose tokenizer cannot be read is listed
+/// all the same; loading it says what is wrong.
+async fn traits(app: &App, card: &ModelCard) -> ModelTraits {
+    if card.task != ModelTask::Generate {
+        return ModelTraits::default();
+    }
+    app.backend
+        .traits(card.id.clone())
+        .await
+        .unwrap_or_else(|error| {
+            tracing::debug!(model = card.id, %error, "what it can do is unknown");
+            ModelTraits::default()
         })
 }

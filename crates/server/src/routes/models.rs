@@ -8,13 +8,13 @@ use axum::{
     routing::get,
 };
 use futures::future::join_all;
-use macmlx_inference::{Catalog, InferenceError, ModelCard, ModelTraits};
+use macmlx_inference::{Catalog, ModelCard};
 use macmlx_protocol::{
     Dialect, Error, openai,
     openai::models::{LmStudioList, LmStudioModel},
 };
 
-use super::{anthropic, ask_catalog};
+use super::{anthropic, ask_catalog, traits};
 use crate::{
     api::{Api, Doc},
     dialect,
@@ -85,12 +85,7 @@ async fn lm_studio_one(State(app): State<Arc<App>>, Path(id): Path<String>) -> R
 }
 
 async fn lm_studio_model(app: &App, card: &ModelCard) -> LmStudioModel {
-    // A model whose tokenizer cannot be read is listed all the same; loading it says what is wrong.
-    let traits = app.backend.traits(card.id.clone()).await;
-    let traits = traits.unwrap_or_else(|error: InferenceError| {
-        tracing::debug!(model = card.id, %error, "what it can do is unknown");
-        ModelTraits::default()
-    });
+    let traits = traits(app, card).await;
     let is_loaded = app.backend.loaded().iter().any(|model| model.id == card.id);
     LmStudioModel::new(card, &traits, is_loaded)
 }

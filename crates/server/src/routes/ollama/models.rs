@@ -7,7 +7,8 @@ use axum::{
     extract::{Request, State},
     response::{IntoResponse, Response},
 };
-use macmlx_inference::{Catalog, LoadedModel, ModelCard};
+use futures::future::join_all;
+use macmlx_inference::{Catalog, LoadedModel, ModelCard, ModelTask, ModelTraits};
 use macmlx_protocol::{
     Error,
     ollama::{
@@ -17,7 +18,12 @@ use macmlx_protocol::{
 };
 
 use super::refuse;
-use crate::{exchange::read_body, generate::context, router::App, routes::ask_catalog};
+use crate::{
+    exchange::read_body,
+    generate::context,
+    router::App,
+    routes::{ask_catalog, traits},
+};
 
 /// Macs share their memory between processor and GPU.
 const IS_ON_GPU: bool = cfg!(all(target_os = "macos", target_arch = "aarch64"));
@@ -27,8 +33,16 @@ pub(super) async fn version() -> Json<Version> {
 }
 
 pub(super) async fn tags(State(app): State<Arc<App>>) -> Response {
-    let cards = ask_catalog(&app.catalog, Catalog::list).await;
-    answer::<Tags>(cards.map(|cards| models::tags(&cards)))
+    answer::<Tags>(tagged(&app).await)
+}
+
+async fn tagged(app: &App) -> Result<Tags, Error> {
+    let cards = ask_catalog(&app.catalog, Catalog::list).await?;
+    let models = cards.into_iter().map(async |card| {
+        let traits = traits(app, &card).await;
+        (card, traits)
+    });
+    Ok(models::tags(join_all(models).await))
 }
 
 pub(super) async fn show(State(app): State<Arc<App>>, request: Request) -> Response {
@@ -44,7 +58,10 @@ async fn shown(app: &App, request: Request) -> Result<show::Reply, Error> {
         Ok::<_, Error>((card, description))
     })
     .await??;
-    let traits = app.backend.traits(card.id.clone()).await?;
+    let traits = match card.task {
+        ModelTask::Generate => app.backend.traits(card.id.clone()).await?,
+        ModelTask::Embed | ModelTask::Rerank => ModelTraits::default(),
+    };
     Ok(show::reply(&card, &description, &traits))
 }
 
@@ -80,7 +97,7 @@ fn without_files(loaded: &LoadedModel) -> ModelCard {
         id: loaded.id.clone(),
         path: std::path::PathBuf::new(),
         model_type: String::new(),
-        task: macmlx_inference::ModelTask::Generate,
+        task: ModelTask::Generate,
         context_length: None,
         size_bytes: loaded.memory_bytes,
         quantization: None,
