@@ -1,7 +1,18 @@
 //! Models that read whole texts and give one row for each: embeddings and rerankers.
 
+mod batch;
+mod head;
+mod modules;
+mod pooling;
+mod reader;
+
 use mlx_rs::Array;
 
+pub(crate) use self::batch::Batch;
+pub(crate) use self::head::{Head, Scorer};
+pub(crate) use self::modules::SentenceModules;
+pub(crate) use self::pooling::{Pool, Rows};
+pub(crate) use self::reader::Reader;
 use crate::Result;
 
 /// A model that reads texts. Lives on the MLX thread.
@@ -27,4 +38,21 @@ pub struct EncoderText<'a> {
     pub tokens: &'a [u32],
     /// First token of the second segment (`token_type_ids` 1), where there is one.
     pub second_segment: Option<usize>,
+}
+
+/// Tokens by which a generator says whether a document answers a query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnswerTokens {
+    pub yes: u32,
+    pub no: u32,
+}
+
+/// Sizes of an encoder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct EncoderSizes {
+    /// Features of a hidden state.
+    pub(crate) hidden: i32,
+    pub(crate) vocab: i32,
+    /// Longest text, in tokens; `None` where positions have no end.
+    pub(crate) positions: Option<usize>,
 }

@@ -23,6 +23,10 @@ pub enum ModelError {
     /// A weight file that MLX cannot read, or one that the index lists and the folder lacks.
     #[error("cannot load {path}: {reason}; download the model again")]
     WeightFile { path: PathBuf, reason: String },
+    #[error("a text of {tokens} tokens is longer than the {limit} that this model reads")]
+    TextTooLong { tokens: usize, limit: usize },
+    #[error("token {token} is not in this model's vocabulary of {vocab}")]
+    UnknownToken { token: u32, vocab: u32 },
     /// MLX refused or failed; the words are MLX's.
     #[error("MLX: {}", .0.what())]
     Mlx(#[from] mlx_rs::error::Exception),

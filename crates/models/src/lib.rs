@@ -1,7 +1,8 @@
 //! Models on MLX: architectures, layers, caches, weight loading and quantization.
 //!
 //! [`load`] turns a folder into a [`LoadedModel`]; its [`Model`] runs one [`Model::forward`] at a
-//! time over any number of sequences. Arrays stay on the thread that made them.
+//! time over any number of sequences. [`load_encoder`] does the same for models that read whole
+//! texts. Arrays stay on the thread that made them.
 
 mod arch;
 pub mod cache;
@@ -13,9 +14,11 @@ mod layers;
 mod load;
 mod weights;
 
-pub use arch::model_types;
+pub use arch::{encoder_types, model_types};
 pub use compute::ComputePolicy;
-pub use encoder::{Encoder, EncoderText};
+pub use encoder::{AnswerTokens, Encoder, EncoderText};
 pub use error::{ModelError, Result};
 pub use forward::{LogitsRows, Model, Segment};
-pub use load::{LoadOptions, LoadedModel, ModelFacts, load};
+pub use load::{
+    EncoderOptions, LoadOptions, LoadedEncoder, LoadedModel, ModelFacts, load, load_encoder,
+};

@@ -6,8 +6,10 @@ use mlx_rs::{Array, Dtype};
 use serde_json::{Map, Value};
 
 use crate::{
-    ComputePolicy, Model, ModelError, Result, arch,
+    ComputePolicy, Encoder, Model, ModelError, Result, arch,
+    arch::EncoderArchitecture,
     compute::Compute,
+    encoder::{AnswerTokens, Head, Reader, SentenceModules},
     weights::{Quantization, Weights, load_arrays, read_text},
 };
 
@@ -56,45 +58,200 @@ pub struct ModelFacts {
     pub weights: String,
 }
 
-/// Loads the model in `folder` (config.json and safetensors).
+/// How to load an encoder.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EncoderOptions {
+    pub load: LoadOptions,
+    /// To rerank by the answer of a generator: how it says yes and no. `None` for all others, also
+    /// rerankers whose checkpoint has a head of one label.
+    pub answers: Option<AnswerTokens>,
+}
+
+/// An encoder and what people and schedulers want to know about it.
+pub struct LoadedEncoder {
+    pub encoder: Box<dyn Encoder>,
+    /// `context_length` is the longest text.
+    pub facts: ModelFacts,
+}
+
+impl std::fmt::Debug for LoadedEncoder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LoadedEncoder")
+            .field("facts", &self.facts)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Loads the model in `folder` (config.json and safetensors) to generate.
 ///
 /// Weights are read and converted one tensor at a time, so the peak is little above what is held.
 /// Call it on the thread that will run the model.
 pub fn load(folder: &Path, options: &LoadOptions) -> Result<LoadedModel> {
-    let config: Map<String, Value> =
-        serde_json::from_str(&read_text(&folder.join("config.json"))?)?;
-    let model_type = match config.get("model_type") {
-        Some(Value::String(model_type)) => model_type.clone(),
-        _ => {
-            return Err(ModelError::unsupported(
-                "model_type",
-                "config.json does not name it",
-            ));
-        }
-    };
-    if !arch::model_types().any(|known| known == model_type) {
-        return Err(ModelError::UnknownArchitecture(model_type));
-    }
-    let quantization = Quantization::from_config(&config)?;
-    let arrays = load_arrays(folder)?;
-    let stored = Stored::of(&arrays, &quantization);
-    let budget_bytes = options.dequantize_budget_bytes;
-    let compute = Compute::new(options.compute, stored.float32_bytes, budget_bytes)?;
-    let context_length = config
+    let mut checkpoint = Checkpoint::open(folder, options, arch::model_types())?;
+    let context_length = checkpoint
+        .config
         .get("max_position_embeddings")
         .and_then(Value::as_u64);
-    let mut weights = Weights::new(arrays, quantization, compute);
-    let model = arch::build(&model_type, Value::Object(config), &mut weights)?;
-    weights.finish()?;
-    mlx_rs::memory::clear_cache()?;
-    let facts = ModelFacts {
-        context_length: context_length.and_then(|length| u32::try_from(length).ok()),
-        vocab_size: model.vocab_size(),
-        weights_bytes: weights.held_bytes() as u64,
-        weights: stored.describe(compute, weights.held_bytes()),
-        model_type,
+    let config = Value::Object(std::mem::take(&mut checkpoint.config));
+    let model = arch::build(&checkpoint.model_type, config, &mut checkpoint.weights)?;
+    let vocab_size = model.vocab_size();
+    Ok(LoadedModel {
+        model,
+        facts: checkpoint.finish(context_length, vocab_size)?,
+    })
+}
+
+/// Loads the model in `folder` to read whole texts, with what sentence-transformers' files there say
+/// of pooling and normalization.
+///
+/// Checkpoints of `…ForSequenceClassification` rerank and must have one label; other ones rerank by
+/// `options.answers` or make vectors. As [`load`] otherwise.
+pub fn load_encoder(folder: &Path, options: &EncoderOptions) -> Result<LoadedEncoder> {
+    let mut checkpoint = Checkpoint::open(folder, &options.load, arch::encoder_types())?;
+    let purpose = Purpose::of(&checkpoint.config, options)?;
+    let config = Value::Object(std::mem::take(&mut checkpoint.config));
+    let mut positions = None;
+    let builder = EncoderBuilder {
+        weights: &mut checkpoint.weights,
+        purpose,
+        folder,
+        positions: &mut positions,
     };
-    Ok(LoadedModel { model, facts })
+    let encoder = arch::build_encoder(&checkpoint.model_type, config, builder)?;
+    let vocab_size = encoder.vocab_size();
+    Ok(LoadedEncoder {
+        encoder,
+        facts: checkpoint.finish(positions.map(|positions| positions as u64), vocab_size)?,
+    })
+}
+
+/// What an encoder is to give for each text.
+#[derive(Debug, Clone, Copy)]
+enum Purpose {
+    Vector,
+    Score,
+    Answer(AnswerTokens),
+}
+
+impl Purpose {
+    fn of(config: &Map<String, Value>, options: &EncoderOptions) -> Result<Self> {
+        let architecture = config
+            .get("architectures")
+            .and_then(|names| names.get(0))
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        if architecture.ends_with("ForSequenceClassification") {
+            return Ok(Self::Score);
+        }
+        let trunks = ["Model", "ForMaskedLM", "ForPreTraining", "ForCausalLM"];
+        if !architecture.is_empty() && !trunks.iter().any(|end| architecture.ends_with(end)) {
+            return Err(ModelError::unsupported(
+                format!("architectures = {architecture}"),
+                "embeddings come from a plain model, scores from one for sequence classification",
+            ));
+        }
+        Ok(options.answers.map_or(Self::Vector, Self::Answer))
+    }
+}
+
+/// Builds an encoder of any architecture with its head.
+#[derive(Debug)]
+pub(crate) struct EncoderBuilder<'a> {
+    weights: &'a mut Weights,
+    purpose: Purpose,
+    folder: &'a Path,
+    /// Where to note the longest text.
+    positions: &'a mut Option<usize>,
+}
+
+impl EncoderBuilder<'_> {
+    pub(crate) fn build<T: EncoderArchitecture>(
+        self,
+        config: &T::Config,
+    ) -> Result<Box<dyn Encoder>> {
+        let Self {
+            weights, folder, ..
+        } = self;
+        let architecture = T::build(config, weights)?;
+        let sizes = architecture.sizes();
+        *self.positions = sizes.positions;
+        let compute = weights.compute;
+        let head = match self.purpose {
+            Purpose::Score => Head::Score(T::build_scorer(config, weights)?),
+            Purpose::Answer(answers) => {
+                Head::Score(architecture.build_answer(config, weights, answers)?)
+            }
+            Purpose::Vector => {
+                let modules = SentenceModules::read(folder)?;
+                let modules = modules.unwrap_or_else(|| SentenceModules::plain(T::POOL));
+                Head::Vector(modules.load(sizes.hidden, weights)?)
+            }
+        };
+        weights.ignore(|key| {
+            let is_named =
+                |name: &&str| key.starts_with(*name) || key.contains(&format!(".{name}"));
+            T::UNUSED.iter().any(|name| is_named(&name))
+        });
+        Ok(Box::new(Reader::new(architecture, head, compute)?))
+    }
+}
+
+/// A folder's config and tensors on the way to a model.
+struct Checkpoint {
+    model_type: String,
+    config: Map<String, Value>,
+    stored: Stored,
+    compute: Compute,
+    weights: Weights,
+}
+
+impl Checkpoint {
+    fn open(
+        folder: &Path,
+        options: &LoadOptions,
+        mut known: impl Iterator<Item = &'static str>,
+    ) -> Result<Self> {
+        let config: Map<String, Value> =
+            serde_json::from_str(&read_text(&folder.join("config.json"))?)?;
+        let model_type = match config.get("model_type") {
+            Some(Value::String(model_type)) => model_type.clone(),
+            _ => {
+                return Err(ModelError::unsupported(
+                    "model_type",
+                    "config.json does not name it",
+                ));
+            }
+        };
+        if !known.any(|known| known == model_type) {
+            return Err(ModelError::UnknownArchitecture(model_type));
+        }
+        let quantization = Quantization::from_config(&config)?;
+        let arrays = load_arrays(folder)?;
+        let stored = Stored::of(&arrays, &quantization);
+        let budget_bytes = options.dequantize_budget_bytes;
+        let compute = Compute::new(options.compute, stored.float32_bytes, budget_bytes)?;
+        Ok(Self {
+            model_type,
+            config,
+            stored,
+            compute,
+            weights: Weights::new(arrays, quantization, compute),
+        })
+    }
+
+    /// Fails where a tensor was missing or is left.
+    fn finish(mut self, context_length: Option<u64>, vocab_size: u32) -> Result<ModelFacts> {
+        self.weights.finish()?;
+        mlx_rs::memory::clear_cache()?;
+        let held_bytes = self.weights.held_bytes();
+        Ok(ModelFacts {
+            context_length: context_length.and_then(|length| u32::try_from(length).ok()),
+            vocab_size,
+            weights_bytes: held_bytes as u64,
+            weights: self.stored.describe(self.compute, held_bytes),
+            model_type: self.model_type,
+        })
+    }
 }
 
 /// What the files hold.

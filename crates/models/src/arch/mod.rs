@@ -1,10 +1,16 @@
 //! Architectures: one file each, named as config.json's `model_type` names it.
 //!
-//! To add one, write its file, name it in `architectures!` below and add a parity fixture.
+//! To add one, write its file, name it in `architectures!` below and add a parity fixture. The same
+//! `model_type` may generate and encode: whoever loads it says what for.
 
 use serde::de::DeserializeOwned;
 
-use crate::{Model, ModelError, Result, weights::Weights};
+use crate::{
+    Encoder, Model, ModelError, Result,
+    encoder::{AnswerTokens, EncoderSizes, EncoderText, Pool, Rows, Scorer},
+    load::EncoderBuilder,
+    weights::Weights,
+};
 
 /// How a family of checkpoints becomes a [`Model`].
 pub(crate) trait Architecture: Model + Sized + 'static {
@@ -18,9 +24,51 @@ pub(crate) trait Architecture: Model + Sized + 'static {
     fn build(config: Self::Config, weights: &mut Weights) -> Result<Self>;
 }
 
-/// Declares the modules and the table from `model_type` to architecture.
+/// How a family of checkpoints becomes an [`Encoder`].
+pub(crate) trait EncoderArchitecture: Sized + std::fmt::Debug + 'static {
+    /// The settings of config.json that the computation depends on.
+    type Config: DeserializeOwned;
+
+    /// Values of `model_type` with this layout.
+    const MODEL_TYPES: &'static [&'static str];
+
+    /// How texts become vectors where the folder does not say.
+    const POOL: Pool;
+
+    /// Starts of names, at the root or within it, of tensors that serve other purposes: position
+    /// ids that count up, heads of pre-training.
+    const UNUSED: &'static [&'static str];
+
+    /// Takes what hidden states need out of `weights`.
+    fn build(config: &Self::Config, weights: &mut Weights) -> Result<Self>;
+
+    /// Takes the head of `…ForSequenceClassification`, which must have one label.
+    fn build_scorer(config: &Self::Config, weights: &mut Weights) -> Result<Scorer>;
+
+    /// The head that scores by how much more likely "yes" is than "no" as the next token.
+    fn build_answer(
+        &self,
+        _config: &Self::Config,
+        _weights: &mut Weights,
+        _answers: AnswerTokens,
+    ) -> Result<Scorer> {
+        Err(ModelError::unsupported(
+            "architectures",
+            "this model cannot rerank: it has no head of one label, and it writes no answers",
+        ))
+    }
+
+    /// Hidden states of all tokens of `texts`, of which there is at least one.
+    fn forward(&self, texts: &[EncoderText<'_>]) -> Result<Rows>;
+
+    fn sizes(&self) -> EncoderSizes;
+}
+
+/// Declares the modules and the tables from `model_type` to what generates and what encodes.
 macro_rules! architectures {
-    ($($module:ident::$name:ident),+ $(,)?) => {
+    ($($module:ident {
+        $(generates $model:ident)? $(,)? $(encodes $encoder:ident)?
+    })+) => {
         $(mod $module;)+
 
         /// Builds the architecture of `model_type`.
@@ -29,28 +77,52 @@ macro_rules! architectures {
             config: serde_json::Value,
             weights: &mut Weights,
         ) -> Result<Box<dyn Model>> {
-            $(
-                if $module::$name::MODEL_TYPES.contains(&model_type) {
+            $($(
+                if $module::$model::MODEL_TYPES.contains(&model_type) {
                     let config = serde_json::from_value(config)?;
-                    return Ok(Box::new($module::$name::build(config, weights)?));
+                    return Ok(Box::new($module::$model::build(config, weights)?));
                 }
-            )+
+            )?)+
             Err(ModelError::UnknownArchitecture(model_type.to_owned()))
         }
 
-        /// Every `model_type` that can be loaded.
+        /// Builds the encoder of `model_type`.
+        pub(crate) fn build_encoder(
+            model_type: &str,
+            config: serde_json::Value,
+            builder: EncoderBuilder<'_>,
+        ) -> Result<Box<dyn Encoder>> {
+            $($(
+                if $module::$encoder::MODEL_TYPES.contains(&model_type) {
+                    return builder.build::<$module::$encoder>(&serde_json::from_value(config)?);
+                }
+            )?)+
+            Err(ModelError::UnknownArchitecture(model_type.to_owned()))
+        }
+
+        /// Every `model_type` that can be loaded to generate.
         pub fn model_types() -> impl Iterator<Item = &'static str> {
-            [$($module::$name::MODEL_TYPES),+].into_iter().flatten().copied()
+            [$($($module::$model::MODEL_TYPES,)?)+].into_iter().flatten().copied()
+        }
+
+        /// Every `model_type` that can be loaded for embeddings or to rerank.
+        pub fn encoder_types() -> impl Iterator<Item = &'static str> {
+            [$($($module::$encoder::MODEL_TYPES,)?)+].into_iter().flatten().copied()
         }
     };
 }
 
 architectures! {
-    gemma3_text::Gemma3Text,
-    llama::Llama,
-    phi3::Phi3,
-    qwen2::Qwen2,
-    qwen3::Qwen3,
+    bert { encodes Bert }
+    distilbert { encodes DistilBert }
+    gemma3_text { generates Gemma3Text }
+    llama { generates Llama }
+    modernbert { encodes ModernBert }
+    nomic_bert { encodes NomicBert }
+    phi3 { generates Phi3 }
+    qwen2 { generates Qwen2 }
+    qwen3 { generates Qwen3, encodes Qwen3Encoder }
+    roberta { encodes Roberta }
 }
 
 /// Says that a window of the checkpoint is not applied, as it is not in mlx-lm: the answers differ

@@ -43,7 +43,7 @@ impl Attention {
         let (kv, dim) = (config.num_key_value_heads.unwrap_or(queries), hidden / queries);
         let qkv = [queries * dim, kv * dim, kv * dim];
         Ok(Self {
-            qkv: Projections::load_joined(&mut scope.at("qkv_proj"), hidden, qkv)?,
+            qkv: Projections::load_joined(&mut scope.at("qkv_proj"), hidden, qkv, false)?,
             o_proj: Linear::load(&mut scope.at("o_proj"), queries * dim, hidden, false)?,
             heads: Heads { queries, kv, dim, scale: (dim as f32).powf(-0.5) },
         })

@@ -3,14 +3,16 @@
 use mlx_rs::Array;
 use serde::Deserialize;
 
-use super::{Architecture, warn_of_unused_window};
+use super::{Architecture, EncoderArchitecture, warn_of_unused_window};
 use crate::{
-    Model, Result, Segment,
+    LogitsRows, Model, ModelError, Result, Segment,
     cache::{CacheOptions, CacheShape, SequenceCache},
+    encoder::{AnswerTokens, EncoderSizes, EncoderText, Pool, Rows, Scorer},
     layers::{
-        Activation, Embedding, GatedMlp, Heads, Linear, Output, Projections, RmsNorm, Rope, RopeConfig, Step,
+        Activation, Embedding, GatedMlp, Heads, Linear, Output, Projections, RmsNorm, Rope,
+        RopeConfig, Step,
     },
-    weights::{Scope, Weights},
+    weights::{Matrix, Scope, Weights},
 };
 
 #[derive(Debug, Deserialize)]
@@ -110,14 +112,50 @@ impl Block {
     }
 }
 
+/// Everything before the head.
+#[derive(Debug)]
+struct Decoder {
+    embed_tokens: Embedding,
+    layers: Vec<Block>,
+    rope: Rope,
+    caches: CacheShape,
+}
+
+impl Decoder {
+    /// Takes what is below `root`, and the final norm for the head.
+    fn load(config: &Config, weights: &mut Weights, root: &str) -> Result<(Self, RmsNorm)> {
+        let activation = Activation::Silu.expect("hidden_act", config.hidden_act.as_deref())?;
+        if config.use_sliding_window {
+            warn_of_unused_window(config.sliding_window);
+        }
+        let (hidden, vocab) = (config.hidden_size, config.vocab_size);
+        let embed_tokens = &mut weights.at(&format!("{root}embed_tokens"));
+        let embed_tokens = Embedding::load(embed_tokens, vocab, hidden)?;
+        let layers = (0..config.num_hidden_layers)
+            .map(|i| Block::load(config, activation, &mut weights.at(&format!("{root}layers.{i}"))))
+            .collect::<Result<_>>()?;
+        let norm = &mut weights.at(&format!("{root}norm"));
+        let norm = RmsNorm::load(norm, hidden, config.rms_norm_eps)?;
+        let rope = config.rope.build(config.head_dim, 1_000_000.0, weights.compute)?;
+        let caches =
+            CacheShape::new(vec![None; config.num_hidden_layers], config.head_dim, weights);
+        Ok((Self { embed_tokens, layers, rope, caches }, norm))
+    }
+
+    fn forward(&self, tokens: &Array, step: &mut Step<'_, '_>) -> Result<Array> {
+        let mut h = self.embed_tokens.forward(tokens)?;
+        for (index, layer) in self.layers.iter().enumerate() {
+            h = layer.forward(&h, &self.rope, index, step)?;
+        }
+        Ok(h)
+    }
+}
+
 /// A decoder of pre-norm blocks.
 #[derive(Debug)]
 pub(crate) struct Qwen3 {
-    embed_tokens: Embedding,
-    layers: Vec<Block>,
+    decoder: Decoder,
     output: Output,
-    rope: Rope,
-    caches: CacheShape,
 }
 
 impl Architecture for Qwen3 {
@@ -125,39 +163,94 @@ impl Architecture for Qwen3 {
     const MODEL_TYPES: &'static [&'static str] = &["qwen3"];
 
     fn build(config: Config, weights: &mut Weights) -> Result<Self> {
-        let activation = Activation::Silu.expect("hidden_act", config.hidden_act.as_deref())?;
-        if config.use_sliding_window {
-            warn_of_unused_window(config.sliding_window);
-        }
-        let (hidden, vocab) = (config.hidden_size, config.vocab_size);
-        let embed_tokens = Embedding::load(&mut weights.at("model.embed_tokens"), vocab, hidden)?;
-        let layers = (0..config.num_hidden_layers)
-            .map(|i| Block::load(&config, activation, &mut weights.at(&format!("model.layers.{i}"))))
-            .collect::<Result<_>>()?;
-        let norm = RmsNorm::load(&mut weights.at("model.norm"), hidden, config.rms_norm_eps)?;
-        let tied = config.tie_word_embeddings;
-        let rope = config.rope.build(config.head_dim, 1_000_000.0, weights.compute)?;
-        let output = Output::load(weights, norm, &embed_tokens, (hidden, vocab), tied)?;
-        let caches = CacheShape::new(vec![None; config.num_hidden_layers], config.head_dim, weights);
-        Ok(Self { embed_tokens, layers, output, rope, caches })
+        let (decoder, norm) = Decoder::load(&config, weights, "model.")?;
+        let (sizes, tied) = ((config.hidden_size, config.vocab_size), config.tie_word_embeddings);
+        let output = Output::load(weights, norm, &decoder.embed_tokens, sizes, tied)?;
+        Ok(Self { decoder, output })
     }
 }
 
 impl Model for Qwen3 {
     fn forward(&self, tokens: &Array, segments: &mut [Segment<'_>]) -> Result<Array> {
         let mut step = Step::new(segments);
-        let mut h = self.embed_tokens.forward(tokens)?;
-        for (index, layer) in self.layers.iter().enumerate() {
-            h = layer.forward(&h, &self.rope, index, &mut step)?;
-        }
+        let h = self.decoder.forward(tokens, &mut step)?;
         self.output.forward(h, &step)
     }
 
     fn new_cache(&self, options: &CacheOptions) -> Result<SequenceCache> {
-        self.caches.empty(options)
+        self.decoder.caches.empty(options)
     }
 
     fn vocab_size(&self) -> u32 {
         self.output.vocab_size()
+    }
+}
+
+/// The same decoder, read for what its last token has gathered.
+#[derive(Debug)]
+pub(crate) struct Qwen3Encoder {
+    decoder: Decoder,
+    norm: RmsNorm,
+    sizes: EncoderSizes,
+}
+
+impl EncoderArchitecture for Qwen3Encoder {
+    type Config = Config;
+    const MODEL_TYPES: &'static [&'static str] = &["qwen3"];
+    const POOL: Pool = Pool::Last;
+    const UNUSED: &'static [&'static str] = &["lm_head."];
+
+    fn build(config: &Config, weights: &mut Weights) -> Result<Self> {
+        let root = weights.root(&["model.", ""], "embed_tokens.weight");
+        let (decoder, norm) = Decoder::load(config, weights, root)?;
+        let (hidden, vocab) = (config.hidden_size, config.vocab_size);
+        let sizes = EncoderSizes { hidden, vocab, positions: config.rope.positions() };
+        Ok(Self { decoder, norm, sizes })
+    }
+
+    fn build_scorer(config: &Config, weights: &mut Weights) -> Result<Scorer> {
+        Scorer::load(&mut weights.at("score"), config.hidden_size, Pool::Last, false)
+    }
+
+    fn build_answer(
+        &self,
+        config: &Config,
+        weights: &mut Weights,
+        answers: AnswerTokens,
+    ) -> Result<Scorer> {
+        let (hidden, vocab) = (config.hidden_size, config.vocab_size);
+        if let Some(&token) = [answers.yes, answers.no].iter().find(|&&token| token >= vocab as u32)
+        {
+            return Err(ModelError::UnknownToken { token, vocab: vocab as u32 });
+        }
+        let rows = Array::from_slice(&[answers.yes, answers.no], &[2]);
+        let tied = config.tie_word_embeddings;
+        let rows = if tied.unwrap_or_else(|| !weights.contains("lm_head.weight")) {
+            self.decoder.embed_tokens.forward(&rows)?
+        } else {
+            Embedding::load(&mut weights.at("lm_head"), vocab, hidden)?.forward(&rows)?
+        };
+        // sigmoid(yes - no) is the softmax over the two.
+        let [yes, no] = [0, 1].map(|row| rows.take_axis(Array::from_slice(&[row], &[1]), 0));
+        let difference = yes?.subtract(no?)?;
+        difference.eval()?;
+        Ok(Scorer::new(Pool::Last, Linear::new(&Matrix::Dense(difference), None, None)?))
+    }
+
+    fn forward(&self, texts: &[EncoderText<'_>]) -> Result<Rows> {
+        let tokens = texts.iter().flat_map(|text| text.tokens.iter().copied());
+        let lengths: Vec<_> = texts.iter().map(|text| text.tokens.len()).collect();
+        let tokens = Array::from_iter(tokens, &[lengths.iter().sum::<usize>() as i32]);
+        let mut caches: Vec<_> = texts.iter().map(|_| self.decoder.caches.unkept()).collect();
+        let segments = lengths.iter().zip(&mut caches);
+        let mut segments: Vec<_> = segments
+            .map(|(&length, cache)| Segment { length, cache, logits: LogitsRows::None })
+            .collect();
+        let h = self.decoder.forward(&tokens, &mut Step::new(&mut segments))?;
+        Ok(Rows::end_to_end(self.norm.forward(&h)?, &lengths))
+    }
+
+    fn sizes(&self) -> EncoderSizes {
+        self.sizes
     }
 }

@@ -8,10 +8,11 @@ mod buffer;
 mod full;
 mod quantized;
 mod rotating;
+mod unkept;
 
 use mlx_rs::Array;
 
-use self::{full::FullCache, quantized::QuantizedCache, rotating::RotatingCache};
+use self::{full::FullCache, quantized::QuantizedCache, rotating::RotatingCache, unkept::Unkept};
 use crate::{Result, compute::Compute, weights::Weights};
 
 /// Keys and values of one layer of one sequence.
@@ -74,6 +75,14 @@ impl CacheShape {
             windows,
             head_dim,
             compute: weights.compute,
+        }
+    }
+
+    /// A cache for a sequence that is read once, and all at once.
+    pub(crate) fn unkept(&self) -> SequenceCache {
+        let layer = |_| -> Box<dyn LayerCache> { Box::new(Unkept::new(self.compute)) };
+        SequenceCache {
+            layers: self.windows.iter().map(layer).collect(),
         }
     }
 

@@ -1,54 +1,9 @@
 //! The gated feed-forward part of a block.
 
-use std::f32::consts::FRAC_2_PI;
+use mlx_rs::Array;
 
-use mlx_rs::{Array, ops};
-
-use super::{Linear, Projections};
-use crate::{ModelError, Result, weights::Scope};
-
-/// Activation of the gate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Activation {
-    Silu,
-    /// Gelu by its tanh approximation.
-    GeluTanh,
-}
-
-impl Activation {
-    /// The activation that config.json calls `name` under `setting`; it must be `self`, the only
-    /// one that mlx-lm computes for the architecture.
-    pub(crate) fn expect(self, setting: &str, name: Option<&str>) -> Result<Self> {
-        let known = match self {
-            Self::Silu => ["silu", "swish"],
-            Self::GeluTanh => ["gelu_pytorch_tanh", "gelu_new"],
-        };
-        match name {
-            Some(name) if !known.contains(&name) => Err(ModelError::unsupported(
-                format!("{setting} = {name}"),
-                format!("this architecture computes {}", known[0]),
-            )),
-            _ => Ok(self),
-        }
-    }
-
-    /// `activation(gate) · x`.
-    pub(crate) fn gate(self, gate: &Array, x: &Array) -> Result<Array> {
-        Ok(match self {
-            Self::Silu => gate.multiply(ops::sigmoid(gate)?)?.multiply(x)?,
-            Self::GeluTanh => gelu_tanh(gate)?.multiply(x)?,
-        })
-    }
-}
-
-/// `x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³)))`.
-fn gelu_tanh(x: &Array) -> Result<Array> {
-    let scalar = |value: f32| Array::from_f32(value).as_dtype(x.dtype());
-    let cubic = x.multiply(x)?.multiply(x)?.multiply(scalar(0.044_715)?)?;
-    let inner = x.add(cubic)?.multiply(scalar(FRAC_2_PI.sqrt())?)?;
-    let half = x.multiply(scalar(0.5)?)?;
-    Ok(ops::tanh(inner)?.add(scalar(1.0)?)?.multiply(half)?)
-}
+use super::{Activation, Linear, Projections};
+use crate::{Result, weights::Scope};
 
 /// `down(activation(gate(x)) · up(x))`.
 #[derive(Debug)]
@@ -84,7 +39,7 @@ impl GatedMlp {
     ) -> Result<Self> {
         let gate_up = &mut scope.at("gate_up_proj");
         Ok(Self {
-            gate_up: Projections::load_joined(gate_up, hidden, [intermediate; 2])?,
+            gate_up: Projections::load_joined(gate_up, hidden, [intermediate; 2], false)?,
             down: Linear::load(&mut scope.at("down_proj"), intermediate, hidden, false)?,
             activation,
         })

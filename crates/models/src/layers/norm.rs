@@ -1,4 +1,4 @@
-//! Root mean square normalization.
+//! Normalization of rows: by root mean square, and by mean and variance.
 
 use mlx_rs::{Array, fast, ops};
 
@@ -77,5 +77,41 @@ impl RmsNorm {
         }
         let scale = square.add(&few.eps)?.rsqrt()?.reshape(&shape)?;
         Ok(x.multiply(scale)?.multiply(&few.weight)?)
+    }
+}
+
+/// `(x - mean) / deviation · weight + bias` over the last axis.
+#[derive(Debug)]
+pub(crate) struct LayerNorm {
+    weight: Array,
+    bias: Option<Array>,
+    eps: f32,
+}
+
+impl LayerNorm {
+    /// Takes `weight`, and `bias` where `has_bias`; old checkpoints call them `gamma` and `beta`.
+    pub(crate) fn load(
+        scope: &mut Scope<'_>,
+        features: i32,
+        eps: f32,
+        has_bias: bool,
+    ) -> Result<Self> {
+        let (weight, bias) = if scope.contains("gamma") {
+            ("gamma", "beta")
+        } else {
+            ("weight", "bias")
+        };
+        Ok(Self {
+            weight: scope.tensor(weight, &[features])?,
+            bias: has_bias
+                .then(|| scope.tensor(bias, &[features]))
+                .transpose()?,
+            eps,
+        })
+    }
+
+    pub(crate) fn forward(&self, x: &Array) -> Result<Array> {
+        let bias = self.bias.as_ref();
+        Ok(fast::layer_norm(x, Some(&self.weight), bias, self.eps)?)
     }
 }

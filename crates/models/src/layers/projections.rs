@@ -72,9 +72,12 @@ impl<const N: usize> Projections<N> {
         scope: &mut Scope<'_>,
         inputs: i32,
         outputs: [i32; N],
+        has_bias: bool,
     ) -> Result<Self> {
-        let matrix = scope.matrix(outputs.iter().sum(), inputs)?;
-        Self::split(&matrix, None, borders(outputs), scope.compute().blas_rows)
+        let all = outputs.iter().sum();
+        let matrix = scope.matrix(all, inputs)?;
+        let bias = has_bias.then(|| scope.tensor("bias", &[all])).transpose()?;
+        Self::split(&matrix, bias, borders(outputs), scope.compute().blas_rows)
     }
 
     fn split(

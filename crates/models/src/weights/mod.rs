@@ -82,6 +82,15 @@ impl Weights {
         self.arrays.contains_key(key)
     }
 
+    /// Under which of `prefixes` (each ends with a dot, or is empty) this checkpoint has `key`: the
+    /// same layout is saved with and without the name of what it was part of. The last where none
+    /// has it.
+    pub(crate) fn root<'a>(&self, prefixes: &[&'a str], key: &str) -> &'a str {
+        let has_key = |prefix: &&&str| self.contains(&format!("{prefix}{key}"));
+        let found = prefixes.iter().find(has_key).or(prefixes.last());
+        found.copied().unwrap_or_default()
+    }
+
     /// Drops every key that `is_unused` claims: tensors that some exporters write and no
     /// computation reads.
     pub(crate) fn ignore(&mut self, is_unused: impl Fn(&str) -> bool) {
@@ -112,6 +121,20 @@ impl Weights {
         held.eval()?;
         self.held_bytes += held.nbytes();
         Ok(held)
+    }
+
+    /// Loads with the tensors of another file, which are held to the same strictness and count with
+    /// these.
+    pub(crate) fn beside<T>(
+        &mut self,
+        arrays: HashMap<String, Array>,
+        load: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        let mut other = Self::new(arrays, Quantization::default(), self.compute);
+        let loaded = load(&mut other)?;
+        other.finish()?;
+        self.held_bytes += other.held_bytes;
+        Ok(loaded)
     }
 
     /// Bytes of all weights as they are held.
@@ -151,6 +174,16 @@ impl Scope<'_> {
         self.weights.compute
     }
 
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        self.weights.contains(&self.key(name))
+    }
+
+    /// Rows of this place's `weight`, where it has one.
+    pub(crate) fn rows(&self) -> Option<i32> {
+        let weight = self.weights.arrays.get(&self.key("weight"))?;
+        Some(weight.dim(0))
+    }
+
     fn key(&self, name: impl std::fmt::Display) -> String {
         if self.prefix.is_empty() {
             name.to_string()
@@ -165,6 +198,17 @@ impl Scope<'_> {
             Some(array) => self.weights.hold(&array),
             // The problem is on record and fails the load; building goes on to find the others.
             None => Ok(ops::zeros_dtype(shape, Dtype::Float32)?),
+        }
+    }
+
+    /// The matrix `weight` of this place, `[rows, columns]`, dequantized.
+    pub(crate) fn dense(&mut self, rows: i32, columns: i32) -> Result<Array> {
+        match self.matrix(rows, columns)? {
+            Matrix::Dense(array) => Ok(array),
+            Matrix::Quantized(matrix) => {
+                let dense = matrix.dequantize()?;
+                self.weights.hold(&dense)
+            }
         }
     }
 

@@ -74,6 +74,12 @@ impl RopeConfig {
         )
     }
 
+    /// Positions that the model was made for, where config.json says.
+    pub(crate) fn positions(&self) -> Option<usize> {
+        self.max_position_embeddings
+            .map(|positions| positions as usize)
+    }
+
     /// The base for layers with a window, where it is nested.
     pub(crate) fn sliding_theta(&self) -> Option<f32> {
         self.rope_parameters
