@@ -5,6 +5,10 @@ use mlx_rs::{Array, Dtype, ops};
 use super::{EncoderText, Rows};
 use crate::Result;
 
+/// Takes all weight from a score, twice over within float16. It is finite, so that a row of padding
+/// that sees nothing gets numbers, if meaningless ones.
+const UNSEEN: f32 = -30_000.0;
+
 /// Tokens of several texts as `texts · length` rows, text by text.
 #[derive(Debug)]
 pub(crate) struct Batch {
@@ -46,11 +50,11 @@ impl Batch {
         }
     }
 
-    /// What is added to attention scores: minus infinity where a token does not see another, because
-    /// that is padding or farther than `window` to either side. `None` where each sees all.
+    /// What is added to attention scores, [`UNSEEN`] where a token does not see another because that
+    /// is padding or farther than `window` to either side. `None` where each sees all.
     pub(crate) fn mask(&self, window: Option<i32>, dtype: Dtype) -> Result<Option<Array>> {
         let length = self.length;
-        let hidden = |is_hidden: bool| if is_hidden { f32::NEG_INFINITY } else { 0.0 };
+        let hidden = |is_hidden: bool| if is_hidden { UNSEEN } else { 0.0 };
         let is_padded = self.lengths.iter().any(|&own| own < length);
         let padding = is_padded.then(|| {
             let of = |&own: &i32| (0..length).map(move |index| hidden(index >= own));
