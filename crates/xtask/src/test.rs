@@ -36,7 +36,7 @@ pub(crate) enum Suite {
     Docs,
     /// The real program with the starter model, asked by a real client.
     E2e,
-    /// Official SDKs of every dialect against written answers.
+    /// Official SDKs of every dialect against written answers and the starter model.
     Sdk,
     /// Real chat templates against Python's transformers.
     Templates,
@@ -66,7 +66,7 @@ pub(crate) fn run(suites: &[Suite]) -> Result<()> {
             Suite::Rust => ("rust", rust(&starter)),
             Suite::Docs => ("docs", docs()),
             Suite::E2e => ("e2e", e2e(&starter)),
-            Suite::Sdk => ("sdk", sdk::run()),
+            Suite::Sdk => ("sdk", sdk::run(&starter)),
             Suite::Templates => ("templates", templates::run()),
             Suite::Downloads => ("downloads", downloads()),
             Suite::Ui => ("ui", watch(&mut ui::script("test")?)),

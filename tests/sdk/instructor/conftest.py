@@ -1,3 +1,3 @@
-"""Written answers for instructor."""
+"""Written answers for instructor, and those of a small model."""
 
-pytest_plugins = ["harness.playback"]
+pytest_plugins = ["harness.playback", "harness.starter"]

@@ -1,31 +1,53 @@
 // The program, started for one file of tests, and what they ask it.
 
-import { spawn } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { copyFileSync, cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
 export const MODEL = "test/qwen3-played";
+export const STARTER = "test/starter-with-tools";
 const SCRIPT = path.join(import.meta.dirname, "../script.json");
+const TEMPLATE = path.join(import.meta.dirname, "../chatml_with_tools.jinja");
 const START_MILLISECONDS = 180_000;
 
-/** Starts a server before the tests of a file and ends it after them. */
+/** Starts a server of written answers before the tests of a file and ends it after them. */
 export function played(...options) {
+  return serving(copyPlayed, "--playback", SCRIPT, ...options);
+}
+
+/** As above, of the starter model, to which a template gives tools and reasoning. */
+export function drawn(...options) {
+  return serving(importStarter, "--model", STARTER, ...options);
+}
+
+function copyPlayed(home) {
+  const model = path.join(home, "data/models", MODEL);
+  mkdirSync(path.dirname(model), { recursive: true });
+  cpSync(process.env.MACMLX_PLAYBACK_MODEL, model, { recursive: true });
+}
+
+function importStarter(home) {
+  const gguf = process.env.MACMLX_STARTER_GGUF;
+  execFileSync(process.env.MACMLX_BIN, ["import", gguf, "--name", STARTER], {
+    env: environment(home),
+  });
+  copyFileSync(TEMPLATE, path.join(home, "data/models", STARTER, "chat_template.jinja"));
+}
+
+function serving(addModel, ...options) {
   const server = { url: "" };
   let child;
   let home;
   before(async () => {
     home = mkdtempSync(path.join(tmpdir(), "macmlx-sdk-"));
-    const model = path.join(home, "data/models", MODEL);
-    mkdirSync(path.dirname(model), { recursive: true });
-    cpSync(process.env.MACMLX_PLAYBACK_MODEL, model, { recursive: true });
-    child = spawn(
-      process.env.MACMLX_BIN,
-      ["serve", "--port", "0", "--playback", SCRIPT, ...options],
-      { env: environment(home), stdio: ["ignore", "pipe", "pipe"] },
-    );
+    addModel(home);
+    child = spawn(process.env.MACMLX_BIN, ["serve", "--port", "0", ...options], {
+      env: environment(home),
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     server.url = await address(child);
   });
   after(async () => {

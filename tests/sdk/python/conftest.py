@@ -1,8 +1,8 @@
-"""Official SDKs against written answers."""
+"""Official SDKs against written answers, and against a small model."""
 
 import os
 
-pytest_plugins = ["harness.playback"]
+pytest_plugins = ["harness.playback", "harness.starter"]
 
 # Packages that would ask the network for prices, traces or versions.
 os.environ |= {

@@ -1,10 +1,11 @@
-//! Official SDKs of every dialect against the real program, which plays written answers.
+//! Official SDKs of every dialect against the real program, which plays written answers or draws
+//! the starter model's.
 
 use std::{path::Path, process::Command};
 
 use anyhow::Result;
 
-use super::{Outcome, PROGRAM, program, pytest, watch};
+use super::{Outcome, PROGRAM, STARTER_GGUF, program, pytest, watch};
 use crate::{npm, playback, venv, workspace};
 
 /// Where tests find the folder of the model whose answers are played.
@@ -13,7 +14,7 @@ const MODEL: &str = "MACMLX_PLAYBACK_MODEL";
 /// Python environments: not every package agrees on the version of the others.
 const PYTHON: &[&str] = &["python", "instructor"];
 
-pub(super) fn run() -> Result<Outcome> {
+pub(super) fn run(starter: &Path) -> Result<Outcome> {
     let folder = workspace::root().join("tests/sdk");
     let program = program(&["playback"])?;
     let model = playback::model()?;
@@ -24,13 +25,15 @@ pub(super) fn run() -> Result<Outcome> {
         sum += watch(
             pytest(&python, &tests)
                 .env(PROGRAM, &program)
-                .env(MODEL, &model),
+                .env(MODEL, &model)
+                .env(STARTER_GGUF, starter),
         )?;
     }
     sum += watch(
         node(&folder.join("js"))?
             .env(PROGRAM, &program)
-            .env(MODEL, &model),
+            .env(MODEL, &model)
+            .env(STARTER_GGUF, starter),
     )?;
     Ok(sum)
 }
