@@ -36,7 +36,7 @@ def test_short_model_references_work(client, reference):
         ("max_tokens", -5),
         ("n", 0),
         ("top_logprobs", 50),
-        ("response_format", {"type": "json_object"}),
+        ("response_format", {"type": "yaml"}),
         ("prediction", {"type": "content", "content": "x"}),
         ("logit_bias", {"999999999": 1}),
         ("messages", "hello"),
