@@ -33,12 +33,12 @@ pub struct Activity {
 }
 
 impl Activity {
-    /// Requests that were admitted.
+    /// Requests that were admitted, and those for vectors and rankings that were answered.
     pub fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// Of those, not ended yet.
+    /// What has not ended yet.
     pub fn running(&self) -> u64 {
         *self.running.borrow()
     }
@@ -100,7 +100,19 @@ impl Activity {
 
     pub(crate) fn admitted(&self) {
         self.requests.fetch_add(1, Ordering::Relaxed);
+        self.began();
+    }
+
+    pub(crate) fn began(&self) {
         self.running.send_modify(|count| *count += 1);
+    }
+
+    /// Texts have become vectors or a ranking.
+    pub(crate) fn encoded(&self, tokens: u32) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.prompt_tokens
+            .fetch_add(u64::from(tokens), Ordering::Relaxed);
+        self.count(0, u64::from(tokens));
     }
 
     pub(crate) fn ended(&self) {

@@ -10,7 +10,8 @@ use std::{
 
 use futures::{FutureExt, Stream, StreamExt, future::BoxFuture};
 use macmlx_inference::{
-    Backend, Catalog, EventStream, GenerateRequest, GenerationEvent, InferenceError, Layer,
+    Backend, Catalog, EmbedRequest, Embeddings, EventStream, GenerateRequest, GenerationEvent,
+    InferenceError, Layer, Relevance, RerankRequest,
 };
 
 use crate::{
@@ -81,6 +82,23 @@ impl Watch {
         });
     }
 
+    /// Does work whose answer comes whole, with the model it needs and the tokens that its answer
+    /// says it took.
+    async fn encode<T>(
+        self: &Arc<Self>,
+        model: &str,
+        work: BoxFuture<'_, Result<T, InferenceError>>,
+        tokens: fn(&T) -> u32,
+    ) -> Result<T, InferenceError> {
+        let mut loading = self.begin_loading(model).await;
+        let _running = Running::begin(&self.activity);
+        let answer = work
+            .await
+            .inspect_err(|error| note_failure(loading.as_mut(), error))?;
+        self.activity.encoded(tokens(&answer));
+        Ok(answer)
+    }
+
     /// The model a request will have loaded, if it is not there yet.
     async fn begin_loading(self: &Arc<Self>, reference: &str) -> Option<Loading> {
         if ids(&*self.inner).any(|id| id == reference) {
@@ -105,6 +123,23 @@ impl Watch {
 
 fn ids(backend: &dyn Backend) -> impl Iterator<Item = String> {
     backend.loaded().into_iter().map(|model| model.id)
+}
+
+/// Work whose end is counted however it ends.
+struct Running<'a>(&'a Activity);
+
+impl<'a> Running<'a> {
+    fn begin(activity: &'a Activity) -> Self {
+        activity.began();
+        activity.count(0, 0);
+        Self(activity)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.ended();
+    }
 }
 
 /// A model on its way into memory, until dropped.
@@ -224,6 +259,28 @@ impl Layer for Counted {
         .boxed()
     }
 
+    fn embed(&self, request: EmbedRequest) -> BoxFuture<'_, Result<Embeddings, InferenceError>> {
+        async move {
+            let model = request.model.clone();
+            let work = self.0.inner.embed(request);
+            self.0
+                .encode(&model, work, |answer| answer.prompt_tokens)
+                .await
+        }
+        .boxed()
+    }
+
+    fn rerank(&self, request: RerankRequest) -> BoxFuture<'_, Result<Relevance, InferenceError>> {
+        async move {
+            let model = request.model.clone();
+            let work = self.0.inner.rerank(request);
+            self.0
+                .encode(&model, work, |answer| answer.prompt_tokens)
+                .await
+        }
+        .boxed()
+    }
+
     fn load(&self, model: String) -> BoxFuture<'_, Result<String, InferenceError>> {
         async move {
             let mut loading = self.0.begin_loading(&model).await;
@@ -248,7 +305,9 @@ impl Layer for Counted {
 
 #[cfg(test)]
 mod tests {
-    use macmlx_inference::{Prompt, ScriptedBackend, ScriptedCatalog, Timings, Usage};
+    use macmlx_inference::{
+        EncoderInput, Overflow, Prompt, ScriptedBackend, ScriptedCatalog, Timings, Usage,
+    };
 
     use super::*;
 
@@ -287,6 +346,66 @@ mod tests {
         assert_eq!(activity.requests(), 2);
         assert_eq!(activity.prompt_tokens(), 3);
         assert_eq!(activity.completion_tokens(), 5);
+    }
+
+    fn embedding() -> EmbedRequest {
+        EmbedRequest {
+            model: "m".into(),
+            inputs: vec![EncoderInput::Text("four".into())],
+            overflow: Overflow::Refuse,
+            dimensions: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn texts_that_are_embedded_and_ranked_are_counted() {
+        let (counted, activity, _) = counted(ScriptedBackend::default());
+        Backend::embed(&counted, embedding()).await.unwrap();
+        let ranking = RerankRequest {
+            model: "m".into(),
+            query: "q".into(),
+            documents: vec!["ab".into()],
+            overflow: Overflow::Truncate,
+        };
+        Backend::rerank(&counted, ranking).await.unwrap();
+        assert_eq!((activity.requests(), activity.running()), (2, 0));
+        assert_eq!(activity.prompt_tokens(), 7);
+        assert_eq!(activity.completion_tokens(), 0);
+    }
+
+    /// Embeds when nobody knows.
+    struct Slow(ScriptedBackend);
+
+    impl Layer for Slow {
+        fn inner(&self) -> &dyn Backend {
+            &self.0
+        }
+
+        fn embed(&self, _: EmbedRequest) -> BoxFuture<'_, Result<Embeddings, InferenceError>> {
+            std::future::pending().boxed()
+        }
+    }
+
+    #[tokio::test]
+    async fn embedding_runs_until_it_is_given_up() {
+        let activity = Arc::new(Activity::default());
+        let counted = Counted::new(
+            Arc::new(Slow(ScriptedBackend::default())),
+            Arc::new(ScriptedCatalog::default()),
+            activity.clone(),
+            Arc::default(),
+        );
+        let work = Backend::embed(&counted, embedding());
+        let patience = std::time::Duration::from_millis(50);
+        let running = async {
+            tokio::time::sleep(patience).await;
+            activity.running()
+        };
+        tokio::select! {
+            _ = work => panic!("nobody answers"),
+            running = running => assert_eq!(running, 1),
+        }
+        assert_eq!((activity.requests(), activity.running()), (0, 0));
     }
 
     #[tokio::test]

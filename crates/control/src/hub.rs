@@ -110,6 +110,10 @@ struct HubModel {
     #[schema(required)]
     size_bytes: Option<u64>,
     is_mlx: bool,
+    /// It turns texts into vectors, as the hub has it.
+    is_embedder: bool,
+    /// It orders documents by a query, as the hub has it.
+    is_reranker: bool,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -258,7 +262,7 @@ fn detail(sources: &Sources, repository: Repository, card: Card) -> HubModelDeta
         .map(str::to_owned);
     let unsupported_reason = match (&model_type, weights_bytes) {
         (_, 0) => Some("it has no safetensors weights".to_owned()),
-        (Some(model_type), _) => sources.models.unsupported_reason(model_type),
+        (Some(model_type), _) => sources.models.unsupported_architecture(model_type),
         // Seen only by those with access.
         (None, _) if model.is_gated => None,
         (None, _) => Some("its config.json names no model_type".to_owned()),
@@ -328,6 +332,11 @@ fn model(sources: &Sources, listed: Listed) -> HubModel {
         likes: listed.likes,
         modified: listed.modified,
         tags: listed.tags,
+        is_embedder: matches!(
+            listed.pipeline_tag.as_deref(),
+            Some("feature-extraction" | "sentence-similarity")
+        ),
+        is_reranker: listed.pipeline_tag.as_deref() == Some("text-ranking"),
         pipeline_tag: listed.pipeline_tag,
         is_gated: listed.is_gated,
         parameters: listed.facts.parameters,

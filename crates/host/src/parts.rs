@@ -156,6 +156,7 @@ impl Parts {
             activity: self.activity.clone(),
             events: self.events.clone(),
             model_types: macmlx_models::model_types().collect(),
+            encoder_types: macmlx_models::encoder_types().collect(),
             fit: self.fit(host),
             traits: TraitsCache::default(),
         });

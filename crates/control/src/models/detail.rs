@@ -89,7 +89,7 @@ pub(super) async fn model(
     files.sort_by(|one, other| one.path.cmp(&other.path));
     let fit = estimate(&models, &snapshot, entry, &description.config, None);
     let chat_template = match entry.card() {
-        Some(card) => models.traits(&id, &card.digest).await.chat_template,
+        Some(card) => models.traits(card).await.chat_template,
         None => None,
     };
     Ok(Json(ModelDetail {

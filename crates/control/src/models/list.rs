@@ -9,7 +9,7 @@ use std::{
 };
 
 use axum::{Json, extract::State};
-use macmlx_inference::{LoadedModel, ModelCard};
+use macmlx_inference::{LoadedModel, ModelCard, ModelTask, ModelTraits};
 use macmlx_store::models::{self as store, Entry};
 use serde::Serialize;
 use serde_json::Value;
@@ -89,6 +89,23 @@ pub struct Capabilities {
     pub tools: bool,
     pub reasoning: bool,
     pub images: bool,
+    /// It turns texts into vectors, and does not generate.
+    pub embedding: bool,
+    /// It orders documents by a query, and does not generate.
+    pub reranking: bool,
+}
+
+impl Capabilities {
+    fn of(card: &ModelCard, traits: &ModelTraits) -> Self {
+        Self {
+            chat: traits.chat_template.is_some(),
+            tools: traits.calls_tools,
+            reasoning: traits.reasons,
+            images: traits.sees_images,
+            embedding: card.task == ModelTask::Embed,
+            reranking: card.task == ModelTask::Rerank,
+        }
+    }
 }
 
 /// List the models of this machine.
@@ -161,14 +178,13 @@ impl Snapshot {
     pub(super) async fn show(&self, models: &Models, entry: &Entry) -> Model {
         let card = entry.card();
         let model_type = card.map(|card| card.model_type.clone());
-        let unsupported_reason = model_type
-            .as_deref()
-            .and_then(|model_type| models.unsupported_reason(model_type));
-        let traits = match card {
+        let unsupported_reason = card.and_then(|card| models.unsupported_reason(card));
+        let capabilities = match card {
             Some(card) if unsupported_reason.is_none() => {
-                models.traits(&entry.id, &card.digest).await
+                Capabilities::of(card, &models.traits(card).await)
             }
-            Some(_) | None => macmlx_inference::ModelTraits::default(),
+            Some(card) => Capabilities::of(card, &ModelTraits::default()),
+            None => Capabilities::default(),
         };
         let loaded = self.loaded.get(&entry.id);
         Model {
@@ -190,12 +206,7 @@ impl Snapshot {
             quantization: card.and_then(|card| card.quantization.clone()),
             context_length: card.and_then(|card| card.context_length),
             modified: rfc3339(modified_unix(entry)),
-            capabilities: Capabilities {
-                chat: traits.chat_template.is_some(),
-                tools: traits.calls_tools,
-                reasoning: traits.reasons,
-                images: traits.sees_images,
-            },
+            capabilities,
             aliases: self.aliases.get(&entry.id).cloned().unwrap_or_default(),
             is_loaded: loaded.is_some(),
             is_loading: self.loading.contains(&entry.id),
@@ -207,12 +218,24 @@ impl Snapshot {
 }
 
 impl Models {
-    /// Why the engine cannot load an architecture.
-    pub(crate) fn unsupported_reason(&self, model_type: &str) -> Option<String> {
-        (!self.model_types.contains(&model_type)).then(|| {
-            format!("models of the architecture `{model_type}` cannot be run by this version yet")
-        })
+    /// Why the engine cannot load a model.
+    fn unsupported_reason(&self, card: &ModelCard) -> Option<String> {
+        let known = match card.task {
+            ModelTask::Generate => &self.model_types,
+            ModelTask::Embed | ModelTask::Rerank => &self.encoder_types,
+        };
+        (!known.contains(&&*card.model_type)).then(|| unsupported(&card.model_type))
     }
+
+    /// Why the engine cannot load an architecture, for whatever task.
+    pub(crate) fn unsupported_architecture(&self, model_type: &str) -> Option<String> {
+        let mut known = self.model_types.iter().chain(&self.encoder_types);
+        (!known.any(|known| *known == model_type)).then(|| unsupported(model_type))
+    }
+}
+
+fn unsupported(model_type: &str) -> String {
+    format!("models of the architecture `{model_type}` cannot be run by this version yet")
 }
 
 /// Of the weights, or of all files where not all are here.

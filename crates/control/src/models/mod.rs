@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use macmlx_inference::{Backend, Catalog, ModelFiles, ModelTraits};
+use macmlx_inference::{Backend, Catalog, ModelCard, ModelFiles, ModelTask, ModelTraits};
 use macmlx_settings::{Aliases, LiveSettings};
 use macmlx_store::{fit, models::Library};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -28,8 +28,10 @@ pub struct Models {
     pub settings: Arc<LiveSettings>,
     pub activity: Arc<Activity>,
     pub events: Arc<Events>,
-    /// Every `model_type` that the engine can load.
+    /// Every `model_type` that the engine can have generate.
     pub model_types: Vec<&'static str>,
+    /// Every `model_type` that it can have embed or rerank.
+    pub encoder_types: Vec<&'static str>,
     /// What models have to fit into.
     pub fit: fit::Machine,
     /// What models can do, by their digest.
@@ -50,19 +52,22 @@ impl std::fmt::Debug for Models {
 }
 
 impl Models {
-    /// What a complete model can do. One whose tokenizer cannot be read is shown all the same;
+    /// What a complete model that generates can do. One whose tokenizer cannot be read is shown all the same;
     /// loading it says what is wrong.
-    async fn traits(&self, id: &str, digest: &str) -> ModelTraits {
-        if let Some(known) = lock(&self.traits.0).get(digest) {
+    async fn traits(&self, card: &ModelCard) -> ModelTraits {
+        if card.task != ModelTask::Generate {
+            return ModelTraits::default();
+        }
+        if let Some(known) = lock(&self.traits.0).get(&card.digest) {
             return known.clone();
         }
-        match self.backend.traits(id.to_owned()).await {
+        match self.backend.traits(card.id.clone()).await {
             Ok(traits) => {
-                lock(&self.traits.0).insert(digest.to_owned(), traits.clone());
+                lock(&self.traits.0).insert(card.digest.clone(), traits.clone());
                 traits
             }
             Err(error) => {
-                tracing::debug!(model = id, %error, "what it can do is unknown");
+                tracing::debug!(model = card.id, %error, "what it can do is unknown");
                 ModelTraits::default()
             }
         }

@@ -66,7 +66,17 @@ impl Place {
         let mut gated = repository("someone/gated");
         gated.is_gated = true;
         gated.downloads = 0;
-        let double = HubDouble::start([repository("mlx-community/tiny"), gated]).await;
+        let encoders = [
+            ("zoo/embedder", "sentence-similarity"),
+            ("zoo/reranker", "text-ranking"),
+        ]
+        .map(|(id, pipeline_tag)| Repository {
+            downloads: 0,
+            pipeline_tag,
+            ..repository(id)
+        });
+        let all = [repository("mlx-community/tiny"), gated];
+        let double = HubDouble::start(all.into_iter().chain(encoders)).await;
         let running = Running::new();
         let url = double.url();
         let connection = Arc::new(Connection::new(move || Access {
@@ -154,6 +164,17 @@ async fn the_hub_is_searched_for_the_community_first() {
         .await;
     assert_eq!(page["models"][0]["id"], "someone/gated");
     assert_eq!(page["models"][0]["is_gated"], true);
+
+    let page = place.get("/x/hub/models?author=zoo").await;
+    let is = |id: &str, field: &str| {
+        let models = page["models"].as_array().unwrap();
+        let model = models.iter().find(|model| model["id"] == id).unwrap();
+        model[field].as_bool().unwrap()
+    };
+    for (id, is_embedder) in [("zoo/embedder", true), ("zoo/reranker", false)] {
+        assert_eq!(is(id, "is_embedder"), is_embedder, "{id}");
+        assert_eq!(is(id, "is_reranker"), !is_embedder, "{id}");
+    }
 
     for wrong in ["limit=0", "limit=101", "limit=x", "sort=size"] {
         let answer = place

@@ -235,11 +235,51 @@ async fn a_model_that_answers_is_not_deleted() {
     assert_eq!(one["memory_bytes"], 7);
     assert_eq!(
         one["capabilities"],
-        json!({"chat": true, "tools": true, "reasoning": false, "images": false})
+        json!({
+            "chat": true, "tools": true, "reasoning": false, "images": false,
+            "embedding": false, "reranking": false,
+        })
     );
     let (status, body) = running.call("DELETE", "/x/models/org%2Fone", "").await;
     assert_eq!(status, StatusCode::CONFLICT);
     assert_eq!(body["error"]["code"], "busy");
     assert!(running.files.requests().is_empty());
     assert_eq!(running.backend.loaded().len(), 1);
+}
+
+#[tokio::test]
+async fn models_that_read_are_told_from_models_that_write() {
+    let running = Running::new();
+    running.put_model("org/bert", "bert");
+    running.put_model("org/bert-reranker", "bert");
+    let config = running
+        .folder
+        .path()
+        .join("models/org/bert-reranker/config.json");
+    let mut facts: Value = serde_json::from_slice(&std::fs::read(&config).unwrap()).unwrap();
+    facts["architectures"] = json!(["BertForSequenceClassification"]);
+    std::fs::write(&config, facts.to_string()).unwrap();
+    running.put_model("org/electra", "electra");
+    running.put_model("org/llama", "llama");
+    let listed = running.get("/x/models").await;
+    let told: Vec<_> = listed["models"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|model| {
+            let able = model["capabilities"].as_object().unwrap();
+            let able = able.iter().filter(|(_, is_able)| **is_able == true);
+            let able: Vec<_> = able.map(|(name, _)| name.as_str()).collect();
+            (model["is_supported"].as_bool().unwrap(), able.join(" "))
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (true, "embedding".into()),
+            (true, "reranking".into()),
+            (false, "embedding".into()),
+            (true, "chat tools reasoning".into()),
+        ]
+    );
 }

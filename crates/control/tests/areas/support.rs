@@ -136,6 +136,7 @@ impl Running {
             activity,
             events: events.clone(),
             model_types: vec!["llama"],
+            encoder_types: vec!["bert"],
             fit: fit::Machine::new(16 << 30, None, &Settings::default()),
             traits: TraitsCache::default(),
         });

@@ -172,7 +172,7 @@ fn description(repository: &Repository, commit: Option<&Commit>, has_blobs: bool
         "downloads": repository.downloads,
         "likes": repository.likes,
         "tags": repository.tags,
-        "pipeline_tag": "text-generation",
+        "pipeline_tag": repository.pipeline_tag,
         "library_name": "mlx",
         "config": config,
         "cardData": {"license": license},

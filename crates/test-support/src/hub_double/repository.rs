@@ -20,6 +20,8 @@ pub struct Repository {
     pub modified: String,
     /// Its files are for those whose token the double knows.
     pub is_gated: bool,
+    /// What the hub says it is for.
+    pub pipeline_tag: &'static str,
 }
 
 /// The files at one point of a repository's history, by path.
@@ -100,6 +102,7 @@ impl Repository {
             likes: 1,
             modified: "2026-01-02T03:04:05.000Z".into(),
             is_gated: false,
+            pipeline_tag: "text-generation",
         }
     }
 
