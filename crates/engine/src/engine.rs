@@ -5,15 +5,17 @@ use std::{sync::Arc, time::Instant};
 
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
 use macmlx_inference::{
-    Backend, Catalog, EventStream, GenerateRequest, GenerationEvent, InferenceError, LoadedModel,
-    ModelTraits, TokenizeInput, TokenizeRequest,
+    Backend, Catalog, EmbedRequest, Embeddings, EncodeTimings, EventStream, GenerateRequest,
+    GenerationEvent, InferenceError, LoadedModel, ModelTask, ModelTraits, Relevance, RerankRequest,
+    TokenizeInput, TokenizeRequest,
 };
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
+    encode,
     job::{Draft, Job},
     options::EngineOptions,
-    pool::{Loader, Pool, Residents, loader},
+    pool::{Loaders, Pool, Residents, loaders},
     profile::{Profile, Profiles},
     scheduler::Scheduler,
     thread::MlxThread,
@@ -42,20 +44,20 @@ impl std::fmt::Debug for Engine {
 impl Engine {
     /// Starts the MLX thread; loads nothing yet.
     pub fn new(options: EngineOptions, catalog: Arc<dyn Catalog>) -> Self {
-        let loader = loader(&options);
-        Self::with_loader(options, catalog, loader)
+        let loaders = loaders(&options);
+        Self::with_loaders(options, catalog, loaders)
     }
 
-    pub(crate) fn with_loader(
+    pub(crate) fn with_loaders(
         options: EngineOptions,
         catalog: Arc<dyn Catalog>,
-        loader: Loader,
+        loaders: Loaders,
     ) -> Self {
         let residents = Arc::new(Residents::default());
         let thread = {
             let options = options.clone();
             let residents = residents.clone();
-            MlxThread::spawn(move || Scheduler::new(options, Pool::new(loader, residents)))
+            MlxThread::spawn(move || Scheduler::new(options, Pool::new(loaders, residents)))
                 .map_err(|error| format!("cannot start the MLX thread: {error}"))
         };
         Self {
@@ -65,6 +67,12 @@ impl Engine {
             residents,
             thread,
         }
+    }
+
+    /// Requests for a model that run or wait, in memory or not.
+    #[cfg(test)]
+    pub(crate) fn active_requests(&self, model: &str) -> u32 {
+        self.residents.active(model)
     }
 
     fn thread(&self) -> Result<&MlxThread<Scheduler>, InferenceError> {
@@ -85,13 +93,28 @@ impl Engine {
         blocking(move || work(profiles.get_blocking(catalog.resolve(&reference)?)?)).await
     }
 
+    /// As [`Self::with_profile`], of a model that is for `task`; others are refused.
+    async fn with_profile_for<T: Send + 'static>(
+        &self,
+        task: ModelTask,
+        reference: String,
+        work: impl FnOnce(Arc<Profile>) -> Result<T, InferenceError> + Send + 'static,
+    ) -> Result<T, InferenceError> {
+        let (catalog, profiles) = (self.catalog.clone(), self.profiles.clone());
+        blocking(move || {
+            let card = catalog.resolve_for(&reference, task)?;
+            work(profiles.get_blocking(card)?)
+        })
+        .await
+    }
+
     async fn start(&self, request: GenerateRequest) -> Result<EventStream, InferenceError> {
         let thread = self.thread()?;
         let submitted = Instant::now();
         let waiting = self.residents.wait(self.options.queue_limit)?;
         let reference = request.model.clone();
         let draft = self
-            .with_profile(reference, move |profile| {
+            .with_profile_for(ModelTask::Generate, reference, move |profile| {
                 Draft::prepare_blocking(profile, &request)
             })
             .await?;
@@ -112,14 +135,49 @@ impl Engine {
         Ok(event_stream(receiver))
     }
 
+    async fn encode(
+        &self,
+        task: ModelTask,
+        reference: String,
+        draft: impl FnOnce(Arc<Profile>) -> Result<encode::Draft, InferenceError> + Send + 'static,
+    ) -> Result<Answer, InferenceError> {
+        let thread = self.thread()?;
+        let arrived = Instant::now();
+        let waiting = self.residents.wait(self.options.queue_limit)?;
+        let draft = self.with_profile_for(task, reference, draft).await?;
+        let model = draft.profile.card.id.clone();
+        let prompt_tokens = draft.prompt_tokens();
+        let (answer, is_answered) = oneshot::channel();
+        let job = encode::Job {
+            draft,
+            answer,
+            waiting,
+            active: self.residents.activate(&model),
+        };
+        thread.post(move |scheduler| scheduler.submit_encoding(job))?;
+        let encoded = answered(is_answered).await??;
+        Ok(Answer {
+            model,
+            rows: encoded.rows,
+            prompt_tokens,
+            timings: EncodeTimings {
+                load: encoded.load,
+                total: arrived.elapsed(),
+            },
+        })
+    }
+
     async fn load_model(&self, reference: String) -> Result<String, InferenceError> {
         let thread = self.thread()?;
         let profile = self.with_profile(reference, Ok).await?;
-        let card = profile.card.clone();
+        let id = profile.card.id.clone();
         let (ready, is_ready) = oneshot::channel();
-        thread.post(move |scheduler| scheduler.submit_load(card, ready))?;
+        thread.post(move |scheduler| match profile.card.task {
+            ModelTask::Generate => scheduler.submit_load(profile.card.clone(), ready),
+            ModelTask::Embed | ModelTask::Rerank => scheduler.submit_encoder_load(profile, ready),
+        })?;
         answered(is_ready).await??;
-        Ok(profile.card.id.clone())
+        Ok(id)
     }
 
     async fn unload_model(&self, reference: String) -> Result<bool, InferenceError> {
@@ -140,6 +198,14 @@ impl Engine {
         thread.post(move |scheduler| scheduler.submit_unload(&id, done))?;
         answered(is_done).await
     }
+}
+
+/// What came of texts.
+struct Answer {
+    model: String,
+    rows: Vec<Vec<f32>>,
+    prompt_tokens: u32,
+    timings: EncodeTimings,
 }
 
 /// The events of a request. A stream always has an end: the last event or an error.
@@ -189,6 +255,36 @@ impl Backend for Engine {
         self.start(request).boxed()
     }
 
+    fn embed(&self, request: EmbedRequest) -> BoxFuture<'_, Result<Embeddings, InferenceError>> {
+        let reference = request.model.clone();
+        let draft = move |profile| encode::Draft::embed_blocking(profile, request);
+        async move {
+            let answer = self.encode(ModelTask::Embed, reference, draft).await?;
+            Ok(Embeddings {
+                model: answer.model,
+                vectors: answer.rows,
+                prompt_tokens: answer.prompt_tokens,
+                timings: answer.timings,
+            })
+        }
+        .boxed()
+    }
+
+    fn rerank(&self, request: RerankRequest) -> BoxFuture<'_, Result<Relevance, InferenceError>> {
+        let reference = request.model.clone();
+        let draft = move |profile| encode::Draft::rerank_blocking(profile, &request);
+        async move {
+            let answer = self.encode(ModelTask::Rerank, reference, draft).await?;
+            Ok(Relevance {
+                model: answer.model,
+                scores: answer.rows.into_iter().flatten().collect(),
+                prompt_tokens: answer.prompt_tokens,
+                timings: answer.timings,
+            })
+        }
+        .boxed()
+    }
+
     fn tokenize(
         &self,
         request: TokenizeRequest,
@@ -200,6 +296,7 @@ impl Backend for Engine {
                 add_special_tokens,
             } => profile.chat.tokenizer().encode(&text, add_special_tokens),
             TokenizeInput::Chat { prompt, reasoning } => {
+                profile.card.expect(ModelTask::Generate)?;
                 Ok(profile.chat.render(&prompt, &reasoning)?.tokens)
             }
         })
@@ -218,8 +315,14 @@ impl Backend for Engine {
     }
 
     fn traits(&self, model: String) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
-        self.with_profile(model, |profile| Ok(profile.chat.traits()))
-            .boxed()
+        self.with_profile(model, |profile| {
+            Ok(match profile.card.task {
+                ModelTask::Generate => profile.chat.traits(),
+                // A decoder that encodes may have kept the template of the chat model it was.
+                ModelTask::Embed | ModelTask::Rerank => ModelTraits::default(),
+            })
+        })
+        .boxed()
     }
 
     fn load(&self, model: String) -> BoxFuture<'_, Result<String, InferenceError>> {

@@ -136,7 +136,7 @@ impl EndConditions {
     }
 }
 
-fn check_tokens(
+pub(crate) fn check_tokens(
     param: &str,
     mut tokens: impl Iterator<Item = u32>,
     vocab_size: u32,
@@ -153,7 +153,7 @@ fn check_tokens(
     }
 }
 
-fn invalid(param: &str, message: &str) -> InferenceError {
+pub(crate) fn invalid(param: &str, message: &str) -> InferenceError {
     InferenceError::InvalidRequest {
         param: Some(param.into()),
         message: message.into(),

@@ -4,6 +4,7 @@
 //! Arrays live on one thread; channels carry tokens, text and plain structs. No MLX type appears
 //! in this crate's public signatures.
 
+mod encode;
 mod engine;
 mod error;
 mod job;

@@ -6,8 +6,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use macmlx_chat::ChatModel;
-use macmlx_inference::{InferenceError, ModelCard};
+use macmlx_chat::{ChatModel, EncoderTokenizer};
+use macmlx_inference::{InferenceError, ModelCard, ModelTask};
 use serde::Deserialize;
 
 use crate::sampling::{GenerationDefaults, TokenText};
@@ -20,6 +20,8 @@ const KEPT: usize = 4;
 pub(crate) struct Profile {
     pub(crate) card: ModelCard,
     pub(crate) chat: ChatModel,
+    /// Of models that do not generate.
+    pub(crate) encoder: Option<EncoderTokenizer>,
     pub(crate) defaults: GenerationDefaults,
     /// Size of the model's vocabulary, which may be padded beyond the tokenizer's.
     pub(crate) vocab_size: u32,
@@ -41,9 +43,20 @@ impl Profile {
             .context_length
             .or(sizes.max_position_embeddings)
             .unwrap_or(u32::MAX);
+        let encoder = match card.task {
+            ModelTask::Generate => None,
+            task @ (ModelTask::Embed | ModelTask::Rerank) => Some(EncoderTokenizer::load(
+                &card.path,
+                &card.id,
+                task,
+                &chat,
+                context_length,
+            )?),
+        };
         Ok(Self {
             card,
             chat,
+            encoder,
             defaults,
             vocab_size,
             context_length,

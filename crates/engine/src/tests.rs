@@ -1,6 +1,8 @@
 //! The engine around a model that counts: each token is followed by the next higher one. Faults
 //! and pauses are put at chosen forwards.
 
+mod encoding;
+
 use std::{
     sync::{Arc, Mutex, mpsc},
     time::Duration,
@@ -22,7 +24,7 @@ use mlx_rs::{Array, error::Exception, ops::indexing::TryIndexOp};
 
 use crate::{
     Engine, EngineOptions,
-    pool::Weights,
+    pool::{Loaders, Weights},
     support::{Home, greedy, idle, read, run},
 };
 
@@ -39,7 +41,7 @@ enum Fault {
 /// The test's hold on the model.
 #[derive(Default)]
 struct Control {
-    /// Segment lengths of each forward so far.
+    /// Lengths of the segments or texts of each forward so far.
     forwards: Mutex<Vec<Vec<usize>>>,
     /// At which forward what happens.
     faults: Mutex<Vec<(usize, Fault)>>,
@@ -50,6 +52,29 @@ struct Control {
 impl Control {
     fn count(&self) -> usize {
         self.forwards.lock().unwrap().len()
+    }
+
+    /// Counts a forward, pauses there and fails as it was told to.
+    fn enter(&self, lengths: Vec<usize>) -> macmlx_models::Result<()> {
+        let call = {
+            let mut forwards = self.forwards.lock().unwrap();
+            forwards.push(lengths);
+            forwards.len() - 1
+        };
+        let pause = self.pause.lock().unwrap().take_if(|(at, ..)| *at == call);
+        if let Some((_, reached, may_go)) = pause {
+            reached.send(()).unwrap();
+            may_go.recv().unwrap();
+        }
+        let faults = self.faults.lock().unwrap().clone();
+        match faults.iter().find(|(at, _)| *at == call) {
+            Some((_, Fault::Panic)) => panic!("the model panicked"),
+            Some((_, Fault::OutOfMemory)) => {
+                Err(Exception::custom("[malloc] Unable to allocate 9 bytes.").into())
+            }
+            Some((_, Fault::Other)) => Err(ModelError::Mlx(Exception::custom("broken"))),
+            None => Ok(()),
+        }
     }
 
     /// Lets the model stop at forward `at`; gives the way to see it there and to let it go on.
@@ -72,33 +97,8 @@ impl Model for Counting {
         tokens: &Array,
         segments: &mut [Segment<'_>],
     ) -> macmlx_models::Result<Array> {
-        let lengths: Vec<usize> = segments.iter().map(|segment| segment.length).collect();
-        let call = {
-            let mut forwards = self.0.forwards.lock().unwrap();
-            forwards.push(lengths);
-            forwards.len() - 1
-        };
-        let pause = self.0.pause.lock().unwrap().take_if(|(at, ..)| *at == call);
-        if let Some((_, reached, may_go)) = pause {
-            reached.send(()).unwrap();
-            may_go.recv().unwrap();
-        }
-        let fault = self
-            .0
-            .faults
-            .lock()
-            .unwrap()
-            .iter()
-            .find(|(at, _)| *at == call)
-            .copied();
-        match fault {
-            Some((_, Fault::Panic)) => panic!("the model panicked"),
-            Some((_, Fault::OutOfMemory)) => {
-                return Err(Exception::custom("[malloc] Unable to allocate 9 bytes.").into());
-            }
-            Some((_, Fault::Other)) => return Err(ModelError::Mlx(Exception::custom("broken"))),
-            None => {}
-        }
+        self.0
+            .enter(segments.iter().map(|segment| segment.length).collect())?;
         let mut rows: Vec<i32> = Vec::new();
         let mut start = 0;
         for segment in segments.iter() {
@@ -143,22 +143,30 @@ struct Setup {
     home: Home,
 }
 
+fn weights<M: ?Sized>(model: Box<M>) -> Weights<M> {
+    Weights {
+        model,
+        memory_bytes: 1,
+        description: "none".into(),
+    }
+}
+
+fn loaders(control: Arc<Control>) -> Loaders {
+    let encoders = control.clone();
+    Loaders {
+        generator: Box::new(move |card: &ModelCard| {
+            assert!(card.id != "qwen2", "loading panicked");
+            Ok(weights(Box::new(Counting(control.clone()))))
+        }),
+        encoder: Box::new(move |profile| encoding::load(profile, &encoders)),
+    }
+}
+
 fn setup(options: EngineOptions) -> Setup {
     let home = Home::new(&["llama", "qwen2"]);
     let catalog: Arc<dyn Catalog> = Arc::new(ScriptedCatalog(home.cards().to_vec()));
     let control = Arc::new(Control::default());
-    let loader = {
-        let control = control.clone();
-        Box::new(move |card: &ModelCard| {
-            assert!(card.id != "qwen2", "loading panicked");
-            Ok(Weights {
-                model: Box::new(Counting(control.clone())),
-                memory_bytes: 1,
-                description: "none".into(),
-            })
-        })
-    };
-    let engine = Engine::with_loader(options, catalog, loader);
+    let engine = Engine::with_loaders(options, catalog, loaders(control.clone()));
     Setup {
         engine,
         control,

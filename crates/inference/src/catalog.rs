@@ -11,6 +11,14 @@ pub trait Catalog: Send + Sync + 'static {
     /// Finds the model a client's reference means: full id, bare name, path, unique prefix.
     fn resolve(&self, reference: &str) -> Result<ModelCard, InferenceError>;
 
+    /// As [`Self::resolve`], of models for `task`; one that is for something else is refused. A name
+    /// that is nobody's may mean another model for each task.
+    fn resolve_for(&self, reference: &str, task: ModelTask) -> Result<ModelCard, InferenceError> {
+        let card = self.resolve(reference)?;
+        card.expect(task)?;
+        Ok(card)
+    }
+
     /// All local models that can be loaded, in a stable order.
     fn list(&self) -> Vec<ModelCard>;
 

@@ -1,23 +1,27 @@
 //! Models in memory: the one place that loads, keeps and drops weights.
 //!
 //! Invariants:
-//! - At most one model is in memory; the scheduler swaps only when nothing runs.
+//! - At most one model that generates is in memory; the scheduler swaps only when nothing runs.
+//! - A few encoders sit beside it; neither pushes the other out.
 //! - [`Residents`] says what is in memory to other threads; only the pool writes it.
 
+mod encoders;
 mod residents;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
+use macmlx_chat::EncoderTokenizer;
 use macmlx_inference::{InferenceError, ModelCard};
-use macmlx_models::{LoadOptions, Model};
+use macmlx_models::{AnswerTokens, EncoderOptions, LoadOptions, Model, ModelError, ModelFacts};
 
 use crate::{options::EngineOptions, thread::caught};
 
+pub(crate) use encoders::{EncoderLoader, Encoders};
 pub(crate) use residents::{ActiveTicket, Residents, WaitTicket};
 
 /// Weights ready to run. Lives on the MLX thread.
-pub(crate) struct Weights {
-    pub(crate) model: Box<dyn Model>,
+pub(crate) struct Weights<M: ?Sized = dyn Model> {
+    pub(crate) model: Box<M>,
     pub(crate) memory_bytes: u64,
     /// How they are held, for a person.
     pub(crate) description: String,
@@ -26,95 +30,142 @@ pub(crate) struct Weights {
 /// Turns a card into weights, on the MLX thread.
 pub(crate) type Loader = Box<dyn Fn(&ModelCard) -> Result<Weights, InferenceError> + Send>;
 
+/// How models come into memory.
+pub(crate) struct Loaders {
+    pub(crate) generator: Loader,
+    pub(crate) encoder: EncoderLoader,
+}
+
 /// The models in memory.
 pub(crate) struct Pool {
+    pub(crate) encoders: Encoders,
     loader: Loader,
     current: Option<(ModelCard, Weights)>,
     residents: Arc<Residents>,
 }
 
 impl Pool {
-    pub(crate) fn new(loader: Loader, residents: Arc<Residents>) -> Self {
+    pub(crate) fn new(loaders: Loaders, residents: Arc<Residents>) -> Self {
         Self {
-            loader,
+            encoders: Encoders::new(loaders.encoder, residents.clone()),
+            loader: loaders.generator,
             current: None,
             residents,
         }
     }
 
-    /// Whether exactly this model, with these files, is in memory.
+    /// Whether exactly this model, with these files, is in memory to generate.
     pub(crate) fn holds(&self, card: &ModelCard) -> bool {
         self.current.as_ref().is_some_and(|(held, _)| held == card)
     }
 
-    /// The id of the model in memory.
+    /// The id of the model that generates.
     pub(crate) fn held_id(&self) -> Option<&str> {
         self.current.as_ref().map(|(card, _)| card.id.as_str())
     }
 
-    /// The model in memory.
+    /// The model that generates.
     pub(crate) fn model(&self) -> Option<&dyn Model> {
         self.current
             .as_ref()
             .map(|(_, weights)| weights.model.as_ref())
     }
 
-    /// Loads a model in place of the one in memory, which is dropped first: two do not fit where
+    /// Loads a model to generate in place of the one in memory, which is dropped first: two do not fit where
     /// one was made to fit.
     pub(crate) fn load(&mut self, card: &ModelCard) -> Result<(), InferenceError> {
         self.unload();
-        let weights = caught(|| (self.loader)(card))
-            .unwrap_or_else(|message| Err(InferenceError::Engine { message }))?;
-        self.residents.set(
-            card.id.clone(),
-            weights.memory_bytes,
-            weights.description.clone(),
-        );
+        let weights = load_caught(|| (self.loader)(card))?;
+        self.residents.add(&card.id, &weights);
         self.current = Some((card.clone(), weights));
         Ok(())
     }
 
-    /// Drops the model in memory; whether there was one.
+    /// Drops the model that generates; whether there was one.
     pub(crate) fn unload(&mut self) -> bool {
         let Some((card, weights)) = self.current.take() else {
             return false;
         };
         drop(weights);
-        self.residents.clear();
+        self.residents.remove(&card.id);
         tracing::info!(model = card.id, "model unloaded");
-        if let Err(error) = mlx_rs::memory::clear_cache() {
-            tracing::warn!(%error, "MLX kept its buffers");
-        }
+        clear_buffers();
         true
+    }
+
+    /// Drops everything.
+    pub(crate) fn clear(&mut self) {
+        self.unload();
+        self.encoders.clear();
     }
 }
 
-/// Loads with `macmlx-models`.
-pub(crate) fn loader(options: &EngineOptions) -> Loader {
-    let mut load_options = LoadOptions::default();
-    if let Some(budget) = options.dequantize_budget_bytes {
-        load_options.dequantize_budget_bytes = budget;
+/// Gives the buffers of what was dropped back to the system.
+fn clear_buffers() {
+    if let Err(error) = mlx_rs::memory::clear_cache() {
+        tracing::warn!(%error, "MLX kept its buffers");
     }
-    Box::new(move |card| {
-        let started = std::time::Instant::now();
-        let loaded = macmlx_models::load(&card.path, &load_options).map_err(|error| {
-            InferenceError::ModelLoad {
-                model: card.id.clone(),
-                reason: error.to_string(),
-            }
-        })?;
-        let weights = Weights {
-            memory_bytes: loaded.facts.weights_bytes,
-            description: loaded.facts.weights,
-            model: loaded.model,
-        };
-        tracing::info!(
-            model = card.id,
-            weights = weights.description,
-            memory_bytes = weights.memory_bytes,
-            seconds = started.elapsed().as_secs_f32(),
-            "model loaded"
-        );
-        Ok(weights)
-    })
+}
+
+fn load_caught<M: ?Sized>(
+    load: impl FnOnce() -> Result<Weights<M>, InferenceError>,
+) -> Result<Weights<M>, InferenceError> {
+    caught(load).unwrap_or_else(|message| Err(InferenceError::Engine { message }))
+}
+
+/// Loads with `macmlx-models`.
+pub(crate) fn loaders(options: &EngineOptions) -> Loaders {
+    let mut load = LoadOptions::default();
+    if let Some(budget) = options.dequantize_budget_bytes {
+        load.dequantize_budget_bytes = budget;
+    }
+    Loaders {
+        generator: Box::new(move |card| {
+            let started = Instant::now();
+            let loaded =
+                macmlx_models::load(&card.path, &load).map_err(|error| unusable(card, &error))?;
+            Ok(weights(card, loaded.model, loaded.facts, started))
+        }),
+        encoder: Box::new(move |profile| {
+            let (card, started) = (&profile.card, Instant::now());
+            let answers = profile.encoder.as_ref().and_then(EncoderTokenizer::answers);
+            let options = EncoderOptions {
+                load,
+                answers: answers.map(|tokens| AnswerTokens {
+                    yes: tokens.yes,
+                    no: tokens.no,
+                }),
+            };
+            let loaded = macmlx_models::load_encoder(&card.path, &options)
+                .map_err(|error| unusable(card, &error))?;
+            Ok(weights(card, loaded.encoder, loaded.facts, started))
+        }),
+    }
+}
+
+fn unusable(card: &ModelCard, error: &ModelError) -> InferenceError {
+    InferenceError::ModelLoad {
+        model: card.id.clone(),
+        reason: error.to_string(),
+    }
+}
+
+fn weights<M: ?Sized>(
+    card: &ModelCard,
+    model: Box<M>,
+    facts: ModelFacts,
+    started: Instant,
+) -> Weights<M> {
+    tracing::info!(
+        model = card.id,
+        weights = facts.weights,
+        memory_bytes = facts.weights_bytes,
+        seconds = started.elapsed().as_secs_f32(),
+        "model loaded"
+    );
+    Weights {
+        model,
+        memory_bytes: facts.weights_bytes,
+        description: facts.weights,
+    }
 }

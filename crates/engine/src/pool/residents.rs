@@ -8,6 +8,8 @@ use std::{
 
 use macmlx_inference::{InferenceError, LoadedModel};
 
+use super::Weights;
+
 /// Shared account of models and requests.
 #[derive(Debug, Default)]
 pub(crate) struct Residents {
@@ -16,7 +18,8 @@ pub(crate) struct Residents {
 
 #[derive(Debug, Default)]
 struct Account {
-    resident: Option<Resident>,
+    /// In the order in which they were loaded.
+    residents: Vec<Resident>,
     /// By model id, also of models not in memory: requests that run or wait.
     active: HashMap<String, u32>,
     /// Requests that wait for a place in the batch.
@@ -66,10 +69,15 @@ impl Residents {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn active(&self, model: &str) -> u32 {
+        self.lock().active.get(model).copied().unwrap_or(0)
+    }
+
     pub(crate) fn list(&self) -> Vec<LoadedModel> {
         let account = self.lock();
         account
-            .resident
+            .residents
             .iter()
             .map(|resident| {
                 let active_requests = account.active.get(&resident.id).copied().unwrap_or(0);
@@ -88,18 +96,20 @@ impl Residents {
             .collect()
     }
 
-    pub(super) fn set(&self, id: String, memory_bytes: u64, weights: String) {
-        let last_used = Instant::now();
-        self.lock().resident = Some(Resident {
-            id,
-            memory_bytes,
-            weights,
-            last_used,
-        });
+    /// Counts a model in.
+    pub(super) fn add<M: ?Sized>(&self, id: &str, weights: &Weights<M>) {
+        let resident = Resident {
+            id: id.to_owned(),
+            memory_bytes: weights.memory_bytes,
+            weights: weights.description.clone(),
+            last_used: Instant::now(),
+        };
+        self.lock().residents.push(resident);
     }
 
-    pub(super) fn clear(&self) {
-        self.lock().resident = None;
+    /// Counts a model out.
+    pub(super) fn remove(&self, id: &str) {
+        self.lock().residents.retain(|resident| resident.id != id);
     }
 
     fn lock(&self) -> MutexGuard<'_, Account> {
@@ -116,10 +126,10 @@ impl Drop for ActiveTicket {
                 account.active.remove(&self.model);
             }
         }
-        if let Some(resident) = &mut account.resident
-            && resident.id == self.model
-        {
-            resident.last_used = Instant::now();
+        for resident in &mut account.residents {
+            if resident.id == self.model {
+                resident.last_used = Instant::now();
+            }
         }
     }
 }
@@ -136,6 +146,14 @@ mod tests {
 
     use super::*;
 
+    fn weights() -> Weights<()> {
+        Weights {
+            model: Box::new(()),
+            memory_bytes: 5,
+            description: "float32".into(),
+        }
+    }
+
     #[test]
     fn queue_has_an_end() {
         let residents = Arc::new(Residents::default());
@@ -148,20 +166,21 @@ mod tests {
     #[test]
     fn activity_counts_by_model() {
         let residents = Arc::new(Residents::default());
-        residents.set("a".into(), 5, "float32".into());
+        residents.add("a", &weights());
+        residents.add("b", &weights());
         let tickets = [
             residents.activate("a"),
             residents.activate("b"),
             residents.activate("a"),
         ];
         let listed = residents.list();
-        assert_eq!(
-            (listed[0].active_requests, listed[0].idle),
-            (2, Duration::ZERO)
-        );
+        let activity = |index: usize| (listed[index].active_requests, listed[index].idle);
+        assert_eq!(activity(0), (2, Duration::ZERO));
+        assert_eq!(activity(1), (1, Duration::ZERO));
         drop(tickets);
         assert_eq!(residents.list()[0].active_requests, 0);
-        residents.clear();
-        assert!(residents.list().is_empty());
+        residents.remove("a");
+        let left: Vec<String> = residents.list().into_iter().map(|model| model.id).collect();
+        assert_eq!(left, ["b"]);
     }
 }

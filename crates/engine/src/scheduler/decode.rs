@@ -32,7 +32,7 @@ const STEPS_PER_CLEARING: u64 = 256;
 impl Scheduler {
     /// Queues the next step and takes in the one before.
     pub(super) fn decode(&mut self) {
-        self.last_was_prefill = false;
+        self.turns.decoded();
         self.steps += 1;
         if let Err(error) = self.step() {
             self.recover_decode(error);

@@ -2,7 +2,9 @@
 //!
 //! Invariants:
 //! - Requests are admitted in order of arrival, whichever model they want.
-//! - Two prefill chunks never follow each other while a sequence waits for its decode step.
+//! - Prefill chunks and batches of texts never follow each other while a sequence waits for its
+//!   decode step.
+//! - Chunks and batches take turns.
 //! - The oldest prefill gets every other chunk, so short prompts overtake without starving it.
 
 /// What the decision depends on.
@@ -20,12 +22,43 @@ pub(crate) struct State<'a> {
     pub(crate) prefilling: &'a [usize],
     /// Sequences ready for their next decode step.
     pub(crate) decoding: usize,
-    /// The last step was a prefill chunk.
-    pub(crate) last_was_prefill: bool,
+    /// Encoders have a batch to compute or a model to load or drop.
+    pub(crate) encoding: bool,
+    pub(crate) turns: Turns,
     /// Prefill chunks computed so far.
     pub(crate) chunks: u64,
     /// Tokens of one chunk.
     pub(crate) chunk_size: usize,
+}
+
+/// Which kinds of steps go before others, if they have anything to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Turns {
+    decode_is_due: bool,
+    encode_is_due: bool,
+}
+
+impl Turns {
+    /// A prefill chunk was computed.
+    pub(crate) fn prefilled(&mut self) {
+        *self = Self {
+            decode_is_due: true,
+            encode_is_due: true,
+        };
+    }
+
+    /// A decode step was computed.
+    pub(crate) fn decoded(&mut self) {
+        self.decode_is_due = false;
+    }
+
+    /// Encoders had their step.
+    pub(crate) fn encoded(&mut self) {
+        *self = Self {
+            decode_is_due: true,
+            encode_is_due: false,
+        };
+    }
 }
 
 /// The request that waits longest.
@@ -50,6 +83,8 @@ pub(crate) enum Action {
     Prefill(Vec<Share>),
     /// Compute the next token of every ready sequence.
     Decode,
+    /// Let encoders do one step.
+    Encode,
     /// Nothing can be done before a message comes.
     Wait,
 }
@@ -77,8 +112,13 @@ pub(crate) fn next(state: &State<'_>) -> Action {
             return Action::Admit;
         }
     }
-    let decode_is_due = state.decoding > 0 && state.last_was_prefill;
-    if !state.prefilling.is_empty() && !decode_is_due {
+    if state.decoding > 0 && state.turns.decode_is_due {
+        return Action::Decode;
+    }
+    if state.encoding && (state.turns.encode_is_due || state.prefilling.is_empty()) {
+        return Action::Encode;
+    }
+    if !state.prefilling.is_empty() {
         return Action::Prefill(shares(state.prefilling, state.chunk_size, state.chunks));
     }
     if state.decoding > 0 {
@@ -120,6 +160,15 @@ pub(crate) fn victim(lengths: &[usize]) -> Option<usize> {
 mod tests {
     use super::*;
 
+    const AFTER_DECODE: Turns = Turns {
+        decode_is_due: false,
+        encode_is_due: false,
+    };
+    const AFTER_CHUNK: Turns = Turns {
+        decode_is_due: true,
+        encode_is_due: true,
+    };
+
     const IDLE: State<'static> = State {
         head: None,
         unload_requested: false,
@@ -127,7 +176,8 @@ mod tests {
         max_batch: 4,
         prefilling: &[],
         decoding: 0,
-        last_was_prefill: false,
+        encoding: false,
+        turns: AFTER_DECODE,
         chunks: 0,
         chunk_size: 512,
     };
@@ -220,7 +270,7 @@ mod tests {
                     occupied: 2,
                     prefilling: &[1000],
                     decoding: 1,
-                    last_was_prefill: true,
+                    turns: AFTER_CHUNK,
                     ..IDLE
                 },
                 Action::Decode,
@@ -240,7 +290,7 @@ mod tests {
                 State {
                     occupied: 1,
                     prefilling: &[1000],
-                    last_was_prefill: true,
+                    turns: AFTER_CHUNK,
                     ..IDLE
                 },
                 Action::Prefill(vec![whole(0, 512)]),
@@ -269,6 +319,68 @@ mod tests {
         for (name, state, expected) in table {
             assert_eq!(next(&state), expected, "{name}");
         }
+    }
+
+    /// Which steps follow each other while these kinds have work without end.
+    fn steps(prefilling: &[usize], decoding: usize, encoding: bool) -> String {
+        let mut turns = Turns::default();
+        let step = |_| {
+            let state = State {
+                prefilling,
+                decoding,
+                encoding,
+                turns,
+                occupied: prefilling.len() + decoding,
+                ..IDLE
+            };
+            match next(&state) {
+                Action::Prefill(_) => {
+                    turns.prefilled();
+                    'p'
+                }
+                Action::Decode => {
+                    turns.decoded();
+                    'd'
+                }
+                Action::Encode => {
+                    turns.encoded();
+                    'e'
+                }
+                other => panic!("{other:?}"),
+            }
+        };
+        (0..8).map(step).collect()
+    }
+
+    #[test]
+    fn kinds_of_steps_take_turns() {
+        let table = [
+            ("eeeeeeee", &[][..], 0, true),
+            ("edededed", &[], 1, true),
+            ("pepepepe", &[9], 0, true),
+            ("pdedpded", &[9], 1, true),
+            ("pdpdpdpd", &[9], 1, false),
+        ];
+        for (expected, prefilling, decoding, encoding) in table {
+            assert_eq!(steps(prefilling, decoding, encoding), expected);
+        }
+    }
+
+    #[test]
+    fn encoders_do_not_wait_for_a_model_that_waits() {
+        let state = State {
+            head: OTHER_MODEL,
+            occupied: 4,
+            decoding: 4,
+            encoding: true,
+            ..IDLE
+        };
+        assert_eq!(next(&state), Action::Encode);
+        let state = State {
+            unload_requested: true,
+            ..state
+        };
+        assert_eq!(next(&state), Action::Encode);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The queue and the turns: asks the policy, does what it says.
 
-use std::{cell::RefCell, collections::VecDeque, rc::Rc, time::Instant};
+use std::{cell::RefCell, collections::VecDeque, rc::Rc, sync::Arc, time::Instant};
 
 use macmlx_chat::ChoiceOutput;
 use macmlx_inference::{FinishReason, InferenceError, ModelCard, Timings};
@@ -9,15 +9,17 @@ use tokio::sync::oneshot;
 
 use super::{
     decode::InFlight,
-    policy::{self, Action, Head, State},
+    policy::{self, Action, Head, State, Turns},
     request::Request,
     sequence::{Choice, Prefill, PromptLogprobs, Sequence},
 };
 use crate::{
+    encode,
     error::StepError,
     job::{Draft, Job, Ready},
     options::EngineOptions,
     pool::Pool,
+    profile::Profile,
     thread::{Owner, Turn},
 };
 
@@ -26,12 +28,13 @@ pub(crate) struct Scheduler {
     pub(super) options: EngineOptions,
     pub(super) pool: Pool,
     queue: VecDeque<Entry>,
+    encoding: encode::Queue,
     pub(super) prefilling: Vec<Prefill>,
     pub(super) decoding: Vec<Sequence>,
     pub(super) in_flight: Option<InFlight>,
     /// Told when the model in memory is gone.
     unload_requests: Vec<oneshot::Sender<bool>>,
-    pub(super) last_was_prefill: bool,
+    pub(super) turns: Turns,
     /// Prefill chunks and decode steps so far.
     pub(super) chunks: u64,
     pub(super) steps: u64,
@@ -88,11 +91,12 @@ impl Scheduler {
             options,
             pool,
             queue: VecDeque::new(),
+            encoding: encode::Queue::default(),
             prefilling: Vec::new(),
             decoding: Vec::new(),
             in_flight: None,
             unload_requests: Vec::new(),
-            last_was_prefill: false,
+            turns: Turns::default(),
             chunks: 0,
             steps: 0,
             next_id: 0,
@@ -117,10 +121,26 @@ impl Scheduler {
         });
     }
 
-    /// Drops the model `id` once nothing runs; answers whether it was there.
+    /// Takes texts into the encoders' queue.
+    pub(crate) fn submit_encoding(&mut self, job: encode::Job) {
+        self.encoding.submit(job);
+    }
+
+    /// Takes the wish for an encoder into their queue.
+    pub(crate) fn submit_encoder_load(&mut self, profile: Arc<Profile>, ready: Ready) {
+        if self.pool.encoders.holds(&profile.card) {
+            let _ = ready.send(Ok(()));
+        } else {
+            self.encoding.submit_load(profile, ready);
+        }
+    }
+
+    /// Drops the model `id` once nothing runs on it; answers whether it was there.
     pub(crate) fn submit_unload(&mut self, id: &str, done: oneshot::Sender<bool>) {
         if self.pool.held_id() == Some(id) {
             self.unload_requests.push(done);
+        } else if self.pool.encoders.holds_id(id) {
+            self.encoding.submit_unload(id.to_owned(), done);
         } else {
             let _ = done.send(false);
         }
@@ -146,7 +166,8 @@ impl Scheduler {
             max_batch: self.options.max_batch,
             prefilling: &prefilling,
             decoding: self.decoding.len(),
-            last_was_prefill: self.last_was_prefill,
+            encoding: self.encoding.sweep(),
+            turns: self.turns,
             chunks: self.chunks,
             chunk_size: self.chunk_size(),
         })
@@ -333,6 +354,11 @@ impl Owner for Scheduler {
             Action::Unload => self.unload(),
             Action::Prefill(shares) => self.prefill(&shares),
             Action::Decode => self.decode(),
+            Action::Encode => {
+                self.turns.encoded();
+                let budget = self.options.prefill_chunk;
+                self.encoding.turn(&mut self.pool.encoders, budget);
+            }
             Action::Wait => {
                 self.collect_garbage();
                 return Turn::Idle;
@@ -342,12 +368,15 @@ impl Owner for Scheduler {
     }
 
     fn recover(&mut self, message: &str) {
-        self.fail_running(&InferenceError::Engine {
+        let error = InferenceError::Engine {
             message: message.to_owned(),
-        });
+        };
+        self.encoding.fail(&error);
+        self.fail_running(&error);
     }
 
     fn close(&mut self) {
+        self.encoding.fail(&InferenceError::ShuttingDown);
         self.fail_running(&InferenceError::ShuttingDown);
         for mut entry in self.queue.drain(..) {
             entry.answer(&Err(InferenceError::ShuttingDown));
@@ -361,5 +390,6 @@ impl Owner for Scheduler {
             }
         }
         self.unload();
+        self.pool.clear();
     }
 }

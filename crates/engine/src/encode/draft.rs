@@ -1,0 +1,89 @@
+//! A request that has been checked and tokenized.
+
+use std::sync::Arc;
+
+use macmlx_chat::{EncoderTokenizer, EncoderTokens};
+use macmlx_inference::{EmbedRequest, EncoderInput, InferenceError, RerankRequest};
+
+use crate::{
+    job::{check_tokens, invalid},
+    profile::Profile,
+};
+
+/// Texts of one request, as the model reads them.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub(crate) profile: Arc<Profile>,
+    pub(crate) texts: Vec<EncoderTokens>,
+    /// Features that are wanted of each vector.
+    pub(crate) dimensions: Option<u32>,
+}
+
+impl Draft {
+    /// Checks and tokenizes; slow for many texts.
+    pub(crate) fn embed_blocking(
+        profile: Arc<Profile>,
+        request: EmbedRequest,
+    ) -> Result<Self, InferenceError> {
+        if request.inputs.is_empty() {
+            return Err(invalid("input", "`input` is empty; send at least one text"));
+        }
+        if request.dimensions == Some(0) {
+            return Err(invalid("dimensions", "`dimensions` must be at least 1"));
+        }
+        let encoder = tokenizer(&profile)?;
+        let is_one = request.inputs.len() == 1;
+        let texts = request.inputs.into_iter().enumerate();
+        let texts = texts
+            .map(|(index, input)| {
+                let param = if is_one {
+                    "input".to_owned()
+                } else {
+                    format!("input[{index}]")
+                };
+                match input {
+                    EncoderInput::Text(text) => encoder.text(&text, request.overflow, &param),
+                    EncoderInput::Tokens(ids) => {
+                        check_tokens(&param, ids.iter().copied(), profile.vocab_size)?;
+                        encoder.tokens(ids, request.overflow, &param)
+                    }
+                }
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            texts,
+            dimensions: request.dimensions,
+            profile,
+        })
+    }
+
+    /// Checks and tokenizes; slow for many documents.
+    pub(crate) fn rerank_blocking(
+        profile: Arc<Profile>,
+        request: &RerankRequest,
+    ) -> Result<Self, InferenceError> {
+        if request.documents.is_empty() {
+            return Err(invalid(
+                "documents",
+                "`documents` is empty; send at least one",
+            ));
+        }
+        let pairs =
+            tokenizer(&profile)?.pairs(&request.query, &request.documents, request.overflow)?;
+        Ok(Self {
+            texts: pairs,
+            dimensions: None,
+            profile,
+        })
+    }
+
+    pub(crate) fn prompt_tokens(&self) -> u32 {
+        self.texts.iter().map(|text| text.ids.len() as u32).sum()
+    }
+}
+
+fn tokenizer(profile: &Profile) -> Result<&EncoderTokenizer, InferenceError> {
+    profile.encoder.as_ref().ok_or(InferenceError::Engine {
+        message: "an encoder without its tokenizer".into(),
+    })
+}

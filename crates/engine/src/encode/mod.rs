@@ -1,0 +1,11 @@
+//! Encoding: texts that become vectors and scores, beside whatever generates.
+//!
+//! [`draft`] checks and tokenizes on ordinary threads; on the MLX thread, [`queue`] holds what was
+//! asked for and computes one batch a turn, as [`batches`] puts them together.
+
+mod batches;
+mod draft;
+mod queue;
+
+pub(crate) use draft::Draft;
+pub(crate) use queue::{Job, Queue};

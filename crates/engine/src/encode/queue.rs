@@ -1,0 +1,451 @@
+//! What was asked of encoders, and the steps that do it, one a turn.
+//!
+//! Invariants:
+//! - Requests are kept in order of arrival. The models of the oldest are in memory, as many as fit
+//!   there at once, so that two requests never push each other's models out in turn.
+//! - A request is started with its first batch; then its model stays until it has ended.
+//! - All rows of a request or an error: nothing is answered by halves.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use macmlx_inference::{InferenceError, ModelCard};
+use macmlx_models::{Encoder, EncoderText};
+use tokio::sync::oneshot;
+
+use super::{
+    Draft,
+    batches::{self, Pick, Rest, Waiting},
+};
+use crate::{
+    error::{Result as StepResult, StepError},
+    job::{Ready, invalid},
+    pool::{ActiveTicket, Encoders, WaitTicket},
+    profile::Profile,
+    thread::caught,
+};
+
+/// Bytes that MLX may keep for reuse between batches, whose arrays have sizes of their own.
+const KEPT_BYTES: usize = 256 << 20;
+
+/// A draft with its way back. Whoever drops the other end cancels it.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) draft: Draft,
+    pub(crate) answer: oneshot::Sender<Result<Encoded, InferenceError>>,
+    pub(crate) waiting: WaitTicket,
+    pub(crate) active: ActiveTicket,
+}
+
+/// What came of a job.
+#[derive(Debug)]
+pub(crate) struct Encoded {
+    /// In the order of the texts.
+    pub(crate) rows: Vec<Vec<f32>>,
+    /// Spent waiting for the model.
+    pub(crate) load: Duration,
+}
+
+/// Requests that wait or are computed.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    entries: Vec<Entry>,
+    /// Models to be dropped once no started request needs them, and whom to tell.
+    unloads: Vec<(String, oneshot::Sender<bool>)>,
+    batches: u64,
+    /// Tokens of a batch after a larger one ran out of memory.
+    limit: Option<usize>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    profile: Arc<Profile>,
+    work: Work,
+}
+
+#[derive(Debug)]
+enum Work {
+    Load(Ready),
+    Encode(Box<Encoding>),
+}
+
+#[derive(Debug)]
+struct Encoding {
+    job: Progress,
+    answer: oneshot::Sender<Result<Encoded, InferenceError>>,
+}
+
+/// How far a job is.
+#[derive(Debug)]
+struct Progress {
+    draft: Draft,
+    /// Shortest first.
+    rest: Vec<Waiting>,
+    rows: Vec<Vec<f32>>,
+    submitted: Instant,
+    load: Duration,
+    /// Gone once started.
+    waiting: Option<WaitTicket>,
+    _active: ActiveTicket,
+}
+
+/// What is done in a turn.
+enum Step {
+    Unload(usize),
+    Load(usize),
+    /// Of the entry with this place comes the model.
+    Batch(usize, Vec<Pick>),
+}
+
+impl Entry {
+    fn card(&self) -> &ModelCard {
+        &self.profile.card
+    }
+
+    fn is_cancelled(&self) -> bool {
+        match &self.work {
+            // Whoever asked may be gone; the load is wanted all the same.
+            Work::Load(_) => false,
+            Work::Encode(encoding) => encoding.answer.is_closed(),
+        }
+    }
+
+    fn is_started(&self) -> bool {
+        matches!(&self.work, Work::Encode(encoding) if encoding.job.waiting.is_none())
+    }
+
+    fn fail(self, error: InferenceError) {
+        match self.work {
+            Work::Load(ready) => {
+                let _ = ready.send(Err(error));
+            }
+            Work::Encode(encoding) => {
+                let _ = encoding.answer.send(Err(error));
+            }
+        }
+    }
+}
+
+impl Queue {
+    /// Takes a job in.
+    pub(crate) fn submit(&mut self, job: Job) {
+        let mut rest: Vec<Waiting> = job
+            .draft
+            .texts
+            .iter()
+            .enumerate()
+            .map(|(index, text)| Waiting {
+                length: text.ids.len(),
+                index,
+            })
+            .collect();
+        rest.sort_by_key(|text| text.length);
+        let progress = Progress {
+            rows: vec![Vec::new(); rest.len()],
+            rest,
+            submitted: Instant::now(),
+            load: Duration::ZERO,
+            waiting: Some(job.waiting),
+            _active: job.active,
+            draft: job.draft,
+        };
+        self.entries.push(Entry {
+            profile: progress.draft.profile.clone(),
+            work: Work::Encode(Box::new(Encoding {
+                job: progress,
+                answer: job.answer,
+            })),
+        });
+    }
+
+    /// Takes the wish for a model in.
+    pub(crate) fn submit_load(&mut self, profile: Arc<Profile>, ready: Ready) {
+        self.entries.push(Entry {
+            profile,
+            work: Work::Load(ready),
+        });
+    }
+
+    /// Drops the encoder `id` once no started request needs it.
+    pub(crate) fn submit_unload(&mut self, id: String, done: oneshot::Sender<bool>) {
+        self.unloads.push((id, done));
+    }
+
+    /// Forgets what nobody waits for; whether anything is left to do.
+    pub(crate) fn sweep(&mut self) -> bool {
+        self.entries.retain(|entry| !entry.is_cancelled());
+        if self.entries.is_empty() {
+            self.limit = None;
+        }
+        !self.entries.is_empty() || !self.unloads.is_empty()
+    }
+
+    /// Ends everything with this error.
+    pub(crate) fn fail(&mut self, error: &InferenceError) {
+        for entry in self.entries.drain(..) {
+            entry.fail(error.clone());
+        }
+    }
+
+    /// Loads or drops a model or computes one batch of at most `budget` tokens.
+    pub(crate) fn turn(&mut self, encoders: &mut Encoders, budget: usize) {
+        match self.next(encoders, budget) {
+            Some(Step::Unload(index)) => {
+                let (id, done) = self.unloads.remove(index);
+                let _ = done.send(encoders.unload(&id));
+            }
+            Some(Step::Load(index)) => self.load(index, encoders),
+            Some(Step::Batch(index, picks)) => self.compute(index, &picks, encoders),
+            None => {}
+        }
+    }
+
+    fn next(&self, encoders: &Encoders, budget: usize) -> Option<Step> {
+        let is_needed = |id: &str| {
+            let mut started = self.entries.iter().filter(|entry| entry.is_started());
+            started.any(|entry| entry.card().id == id)
+        };
+        if let Some(index) = self.unloads.iter().position(|(id, _)| !is_needed(id)) {
+            return Some(Step::Unload(index));
+        }
+        let models = self.models();
+        let is_missing = |entry: &Entry| {
+            models.contains(&entry.card())
+                && !self.is_held_back(entry)
+                && !encoders.holds(entry.card())
+        };
+        if let Some(index) = self.entries.iter().position(is_missing) {
+            return Some(Step::Load(index));
+        }
+        let mut places = Vec::new();
+        let mut rests = Vec::new();
+        for (place, entry) in self.entries.iter().enumerate() {
+            if let Work::Encode(encoding) = &entry.work
+                && !self.is_held_back(entry)
+                && let Some(model) = models.iter().position(|card| *card == entry.card())
+            {
+                places.push(place);
+                rests.push(Rest {
+                    model,
+                    texts: &encoding.job.rest,
+                });
+            }
+        }
+        let budget = self.limit.map_or(budget, |limit| limit.min(budget));
+        let mut picks = batches::next(&rests, self.batches, budget);
+        for pick in &mut picks {
+            pick.request = places[pick.request];
+        }
+        let first = picks.first()?.request;
+        Some(Step::Batch(first, picks))
+    }
+
+    /// The models of the oldest requests, as many as may be in memory.
+    fn models(&self) -> Vec<&ModelCard> {
+        let mut models: Vec<&ModelCard> = Vec::new();
+        for entry in self
+            .entries
+            .iter()
+            .filter(|entry| !self.is_held_back(entry))
+        {
+            if models.len() < Encoders::MAX && !models.contains(&entry.card()) {
+                models.push(entry.card());
+            }
+        }
+        models
+    }
+
+    /// Waits for its model to be dropped first.
+    fn is_held_back(&self, entry: &Entry) -> bool {
+        !entry.is_started() && self.unloads.iter().any(|(id, _)| *id == entry.card().id)
+    }
+
+    fn load(&mut self, index: usize, encoders: &mut Encoders) {
+        let profile = self.entries[index].profile.clone();
+        let wanted: Vec<ModelCard> = self.models().into_iter().cloned().collect();
+        let result = encoders.load(&profile, &wanted);
+        for mut entry in std::mem::take(&mut self.entries) {
+            if *entry.card() != profile.card {
+                self.entries.push(entry);
+                continue;
+            }
+            match (&result, entry.work) {
+                (Err(error), work) => {
+                    entry.work = work;
+                    entry.fail(error.clone());
+                }
+                (Ok(()), Work::Load(ready)) => {
+                    let _ = ready.send(Ok(()));
+                }
+                (Ok(()), Work::Encode(mut encoding)) => {
+                    encoding.job.load = encoding.job.submitted.elapsed();
+                    entry.work = Work::Encode(encoding);
+                    self.entries.push(entry);
+                }
+            }
+        }
+    }
+
+    fn compute(&mut self, index: usize, picks: &[Pick], encoders: &mut Encoders) {
+        self.batches += 1;
+        let card = self.entries[index].card().clone();
+        let Some(encoder) = encoders.get(&card) else {
+            return;
+        };
+        if self.refuse_dimensions(picks, encoder.features()) {
+            return;
+        }
+        match self.rows(picks, encoder) {
+            Ok(rows) => self.take(picks, rows),
+            Err(InferenceError::OutOfMemory { message }) if picks.len() > 1 => {
+                let tokens = batches::padded(picks);
+                tracing::warn!(
+                    model = card.id,
+                    tokens,
+                    message,
+                    "a batch ran out of memory"
+                );
+                self.limit = Some(tokens / 2);
+            }
+            Err(error) => {
+                tracing::error!(model = card.id, %error, "a batch failed");
+                self.end(
+                    |place| picks.iter().any(|pick| pick.request == place),
+                    &error,
+                );
+            }
+        }
+        if mlx_rs::memory::cache_memory().is_ok_and(|bytes| bytes > KEPT_BYTES)
+            && let Err(error) = mlx_rs::memory::clear_cache()
+        {
+            tracing::warn!(%error, "MLX kept its buffers");
+        }
+    }
+
+    /// Ends the requests of a batch that want more features than there are; whether there were any.
+    fn refuse_dimensions(&mut self, picks: &[Pick], features: u32) -> bool {
+        let wanted = |entry: &Entry| match &entry.work {
+            Work::Encode(encoding) => encoding.job.draft.dimensions,
+            Work::Load(_) => None,
+        };
+        let too_many: Vec<usize> = (0..self.entries.len())
+            .filter(|place| picks.iter().any(|pick| pick.request == *place))
+            .filter(|place| wanted(&self.entries[*place]).is_some_and(|wanted| wanted > features))
+            .collect();
+        let Some(&first) = too_many.first() else {
+            return false;
+        };
+        let entry = self.entries.remove(first);
+        let message = format!(
+            "`dimensions` is {}, but `{}` has {features}",
+            wanted(&entry).unwrap_or_default(),
+            entry.card().id
+        );
+        entry.fail(invalid("dimensions", &message));
+        true
+    }
+
+    fn rows(&self, picks: &[Pick], encoder: &dyn Encoder) -> Result<Vec<Vec<f32>>, InferenceError> {
+        let texts: Vec<EncoderText<'_>> = picks
+            .iter()
+            .filter_map(|pick| match &self.entries[pick.request].work {
+                Work::Encode(encoding) => {
+                    let text = &encoding.job.draft.texts[pick.text.index];
+                    Some(EncoderText {
+                        tokens: &text.ids,
+                        second_segment: text.second_segment,
+                    })
+                }
+                Work::Load(_) => None,
+            })
+            .collect();
+        match caught(|| forward(encoder, &texts)) {
+            Ok(rows) => Ok(rows?),
+            Err(message) => Err(InferenceError::Engine { message }),
+        }
+    }
+
+    /// Gives rows to their requests and answers those that are complete.
+    fn take(&mut self, picks: &[Pick], rows: Vec<Vec<f32>>) {
+        for (pick, row) in picks.iter().zip(rows) {
+            if let Work::Encode(encoding) = &mut self.entries[pick.request].work {
+                let job = &mut encoding.job;
+                job.waiting = None;
+                job.rest.retain(|text| text.index != pick.text.index);
+                job.rows[pick.text.index] = match job.draft.dimensions {
+                    Some(dimensions) => shortened(row, dimensions),
+                    None => row,
+                };
+            }
+        }
+        let is_complete = |entry: &mut Entry| match &entry.work {
+            Work::Encode(encoding) => encoding.job.rest.is_empty(),
+            Work::Load(_) => false,
+        };
+        let complete: Vec<Entry> = self.entries.extract_if(.., is_complete).collect();
+        for entry in complete {
+            if let Work::Encode(encoding) = entry.work {
+                let Encoding { job, answer } = *encoding;
+                let encoded = Encoded {
+                    rows: job.rows,
+                    load: job.load,
+                };
+                // Counted out before it is answered: who has the answer sees no request any more.
+                drop(job._active);
+                let _ = answer.send(Ok(encoded));
+            }
+        }
+    }
+
+    /// Ends requests by their places.
+    fn end(&mut self, is_hit: impl Fn(usize) -> bool, error: &InferenceError) {
+        let entries = std::mem::take(&mut self.entries);
+        for (place, entry) in entries.into_iter().enumerate() {
+            if is_hit(place) {
+                entry.fail(error.clone());
+            } else {
+                self.entries.push(entry);
+            }
+        }
+    }
+}
+
+/// One row a text.
+fn forward(encoder: &dyn Encoder, texts: &[EncoderText<'_>]) -> StepResult<Vec<Vec<f32>>> {
+    let features = encoder.features() as usize;
+    let array = encoder.forward(texts)?;
+    mlx_rs::transforms::eval([&array])?;
+    let numbers = array.to_vec_exact::<f32>()?;
+    if features == 0 || numbers.len() != features * texts.len() {
+        return Err(StepError::Broken(
+            "an encoder gave another number of rows than texts",
+        ));
+    }
+    if !numbers.iter().all(|number| number.is_finite()) {
+        return Err(StepError::Broken(
+            "the model gave numbers that are none; its weights may be damaged",
+        ));
+    }
+    Ok(numbers
+        .chunks_exact(features)
+        .map(<[f32]>::to_vec)
+        .collect())
+}
+
+/// The first features, scaled to length 1.
+fn shortened(mut row: Vec<f32>, dimensions: u32) -> Vec<f32> {
+    row.truncate(dimensions as usize);
+    let length = row
+        .iter()
+        .map(|number| f64::from(*number).powi(2))
+        .sum::<f64>()
+        .sqrt();
+    if length > 0.0 {
+        for number in &mut row {
+            *number = (f64::from(*number) / length) as f32;
+        }
+    }
+    row
+}
