@@ -290,35 +290,36 @@ impl Files<'_> {
             let class = module["type"].as_str()?.rsplit('.').next()?;
             matches!(class, "LogitScore" | "CausalScoreHead").then(|| module["path"].as_str())?
         });
-        let (yes, no) = match score {
-            Some(path) => {
-                let file = format!("{path}/config.json");
-                let config = self.read(&file)?;
-                let token = |key: &str| {
-                    config[key]
-                        .as_u64()
-                        .and_then(|id| u32::try_from(id).ok())
-                        .ok_or_else(|| {
-                            self.unusable(format!(
-                                "{file} has no `{key}`; only scores of two tokens, one for and one \
-                                 against, are supported"
-                            ))
-                        })
-                };
-                (token("true_token_id")?, token("false_token_id")?)
-            }
-            None => {
-                let token = |text: &str| {
-                    tokenizer.token_id(text).ok_or_else(|| {
-                        self.unusable(format!(
-                            "it has no score head, and its tokenizer no token `{text}` to score by"
-                        ))
-                    })
-                };
-                (token("yes")?, token("no")?)
-            }
+        let Some(path) = score else {
+            let token = |text: &str| {
+                tokenizer.token_id(text).ok_or_else(|| {
+                    self.unusable(format!(
+                        "it has no score head, and its tokenizer no token `{text}` to score by"
+                    ))
+                })
+            };
+            return Ok(AnswerTokens {
+                yes: token("yes")?,
+                no: token("no")?,
+            });
         };
-        Ok(AnswerTokens { yes, no })
+        let file = format!("{path}/config.json");
+        let config = self.read(&file)?;
+        let token = |key: &str| {
+            config[key]
+                .as_u64()
+                .and_then(|id| u32::try_from(id).ok())
+                .ok_or_else(|| {
+                    self.unusable(format!(
+                        "{file} has no `{key}`; only scores of two tokens, one for and one against, \
+                         are supported"
+                    ))
+                })
+        };
+        Ok(AnswerTokens {
+            yes: token("true_token_id")?,
+            no: token("false_token_id")?,
+        })
     }
 }
 
