@@ -2,6 +2,15 @@ import { expect, it } from 'vitest';
 import type { Model } from '$lib/api';
 import { selected, splitId, totalBytes } from './library-list';
 
+const capabilities = {
+  chat: true,
+  tools: false,
+  reasoning: false,
+  images: false,
+  embedding: false,
+  reranking: false,
+};
+
 function model(id: string, given: Partial<Model> = {}): Model {
   return {
     id,
@@ -16,7 +25,7 @@ function model(id: string, given: Partial<Model> = {}): Model {
     quantization: '4-bit',
     context_length: 40960,
     modified: '2026-01-01T00:00:00Z',
-    capabilities: { chat: true, tools: false, reasoning: false, images: false },
+    capabilities,
     aliases: [],
     is_loaded: false,
     is_loading: false,
@@ -31,7 +40,7 @@ const models = [
   model('mlx-community/Qwen3-8B-4bit', {
     size_bytes: 4e9,
     parameters: 8e9,
-    capabilities: { chat: true, tools: true, reasoning: true, images: false },
+    capabilities: { ...capabilities, tools: true, reasoning: true },
   }),
   model('mlx-community/Qwen3-14B-4bit', { size_bytes: 8e9, parameters: 14e9, aliases: ['big'] }),
   model('other/gemma-3-1b', {

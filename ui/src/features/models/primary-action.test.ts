@@ -6,6 +6,14 @@ const model = {
   is_loaded: false,
   is_loading: false,
   is_supported: true,
+  capabilities: {
+    chat: true,
+    tools: false,
+    reasoning: false,
+    images: false,
+    embedding: false,
+    reranking: false,
+  },
 } as const;
 const action = (situation: Partial<Situation>) =>
   primaryAction({ whenLoaded: 'unload', ...situation });
@@ -28,6 +36,13 @@ describe('the primary action', () => {
     ];
     for (const [situation, expected] of steps)
       expect(action({ whenLoaded, ...situation })).toBe(expected);
+  });
+
+  it('is no chat with a model that only reads', () => {
+    const capabilities = { ...model.capabilities, chat: false, embedding: true };
+    const embedder = { ...model, is_loaded: true, capabilities };
+    expect(action({ model: embedder, whenLoaded: 'chat' })).toBe('unload');
+    expect(action({ model: { ...embedder, is_loaded: false }, whenLoaded: 'chat' })).toBe('load');
   });
 
   it('frees memory in the library', () => {

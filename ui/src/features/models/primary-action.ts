@@ -15,12 +15,13 @@ export type Action =
 
 export interface Situation {
   /** The model in the library, if it is there. */
-  model?: Pick<Model, 'state' | 'is_loaded' | 'is_loading' | 'is_supported'>;
+  model?: Pick<Model, 'state' | 'is_loaded' | 'is_loading' | 'is_supported' | 'capabilities'>;
   /** Its download, if there is one. */
   job?: Pick<DownloadJob, 'state'>;
   /** What this page asked for and has no answer to yet. */
   busy?: 'loading' | 'unloading';
-  /** What a loaded model is for here: freeing memory in the library, talking on the hub. */
+  /** What a loaded model is for here: freeing memory in the library, talking on the hub, where it
+   * talks at all. */
   whenLoaded: 'unload' | 'chat';
 }
 
@@ -28,7 +29,7 @@ export interface Situation {
 export function primaryAction({ model, job, busy, whenLoaded }: Situation): Action {
   if (busy === 'unloading') return 'unloading';
   if (busy === 'loading' || model?.is_loading) return 'loading';
-  if (model?.is_loaded) return whenLoaded;
+  if (model?.is_loaded) return model.capabilities.chat ? whenLoaded : 'unload';
   if (job && job.state !== 'done') {
     if (job.state === 'paused') return 'resume';
     return job.state === 'failed' ? 'retry' : 'pause';

@@ -595,8 +595,12 @@ export interface components {
         /** @description What a model can do. */
         Capabilities: {
             chat: boolean;
+            /** @description It turns texts into vectors, and does not generate. */
+            embedding: boolean;
             images: boolean;
             reasoning: boolean;
+            /** @description It orders documents by a query, and does not generate. */
+            reranking: boolean;
             tools: boolean;
         };
         /** @description One step of an answer. */
@@ -976,10 +980,14 @@ export interface components {
             downloads: number;
             /** @description `owner/name`. */
             id: string;
+            /** @description It turns texts into vectors, as the hub has it. */
+            is_embedder: boolean;
             is_gated: boolean;
             /** @description It is on this machine. */
             is_local: boolean;
             is_mlx: boolean;
+            /** @description It orders documents by a query, as the hub has it. */
+            is_reranker: boolean;
             /** Format: int64 */
             likes: number;
             /** Format: date-time */
