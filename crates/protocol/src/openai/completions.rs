@@ -9,7 +9,9 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use self::encoder::{Echo, Wanted};
-use super::{chat_completions::StreamOptions, grammar, refused, sampling, sampling::checked, stop};
+use super::{
+    chat_completions::StreamOptions, grammar, refused, sampling, sampling::checked, stop, texts,
+};
 use crate::{Context, Described, Dialect, Endpoint, Error, Translation, json};
 
 pub use self::{encoder::Encoder, reply::TextCompletion};
@@ -83,7 +85,13 @@ impl Endpoint for Completions {
     fn translate(request: Request, context: Context) -> Result<Translation<Encoder>, Error> {
         let wants_stream = Self::wants_stream(&request);
         let fields = request.fields;
-        let prompts = prompts(fields.prompt)?;
+        let prompts = texts::read(
+            &fields.prompt,
+            "prompt",
+            MAX_PROMPTS,
+            Prompt::Text,
+            Prompt::Tokens,
+        )?;
         let choices = checked("n", fields.n, 1..=128)?.unwrap_or(1) as u32;
         if fields
             .best_of
@@ -141,50 +149,4 @@ fn logprobs(top: Option<u8>, echo: &Echo) -> Option<Logprobs> {
         top: top.unwrap_or(0),
         prompt,
     })
-}
-
-/// One prompt for each string or array of tokens.
-fn prompts(prompt: Value) -> Result<Vec<Prompt>, Error> {
-    let prompts = match prompt {
-        Value::String(text) => vec![Prompt::Text(text)],
-        Value::Array(items) if items.first().is_some_and(Value::is_number) => {
-            vec![Prompt::Tokens(json::fields_at(&items.into(), "prompt")?)]
-        }
-        Value::Array(items) => items
-            .into_iter()
-            .enumerate()
-            .map(|(index, item)| match item {
-                Value::String(text) => Ok(Prompt::Text(text)),
-                Value::Array(_) => {
-                    json::fields_at(&item, &format!("prompt[{index}]")).map(Prompt::Tokens)
-                }
-                _ => Err(wrong_prompt(&format!("prompt[{index}]"))),
-            })
-            .collect::<Result<_, _>>()?,
-        _ => return Err(wrong_prompt("prompt")),
-    };
-    if let Some(index) = prompts
-        .iter()
-        .position(|prompt| matches!(prompt, Prompt::Tokens(tokens) if tokens.is_empty()))
-    {
-        return Err(Error::invalid(
-            "prompt",
-            format!("prompt[{index}] has no tokens"),
-        ));
-    }
-    match prompts.len() {
-        0 => Err(Error::invalid("prompt", "prompt is empty")),
-        1..=MAX_PROMPTS => Ok(prompts),
-        count => Err(Error::invalid(
-            "prompt",
-            format!("prompt has {count} items; at most {MAX_PROMPTS} are taken at once"),
-        )),
-    }
-}
-
-fn wrong_prompt(param: &str) -> Error {
-    Error::invalid(
-        param,
-        format!("{param} must be a string, an array of strings, or an array or arrays of tokens"),
-    )
 }
