@@ -85,6 +85,7 @@ struct SearchQuery {
 }
 
 /// A model on the hub.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 struct HubModel {
     /// `owner/name`.

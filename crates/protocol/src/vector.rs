@@ -9,7 +9,9 @@ pub(crate) fn normalize(vector: &mut [f32]) {
     let square: f32 = vector.iter().map(|feature| feature * feature).sum();
     if square > 0.0 && (square - 1.0).abs() > ROUNDING {
         let length = square.sqrt();
-        vector.iter_mut().for_each(|feature| *feature /= length);
+        for feature in vector {
+            *feature /= length;
+        }
     }
 }
 

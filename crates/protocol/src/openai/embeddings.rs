@@ -1,6 +1,6 @@
 //! `POST /v1/embeddings`.
 //!
-//! Empty texts are taken, unlike by OpenAI: LangChain sends one where a document is blank, indexers
+//! Empty texts are taken, unlike by OpenAI: `LangChain` sends one where a document is blank, indexers
 //! send them among others, and every other local server answers them.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -216,6 +216,7 @@ pub struct EmbeddingList {
 }
 
 /// The vector of one input.
+#[expect(clippy::struct_field_names, reason = "the names are OpenAI's")]
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = openai::Embedding)]
 struct Embedding {

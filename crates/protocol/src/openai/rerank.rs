@@ -28,6 +28,7 @@ pub struct Request {
     truncation: truncation::Fields,
 }
 
+#[expect(clippy::struct_field_names, reason = "the name is Cohere's")]
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = openai::RerankFields)]
 struct Fields {
@@ -161,13 +162,12 @@ fn text(value: &Value, path: &str, rank_fields: &[String]) -> Result<String, Err
             ));
         }
     };
-    let texts = names.iter().map(|name| match object.get(name) {
-        Some(Value::String(text)) => Ok(text.as_str()),
-        Some(_) | None => {
+    let texts = names.iter().map(|name| {
+        object.get(name).and_then(Value::as_str).ok_or_else(|| {
             let path = format!("{path}.{name}");
             let message = format!("{path} must be there, and a string");
-            Err(Error::invalid(path, message))
-        }
+            Error::invalid(path, message)
+        })
     });
     Ok(texts.collect::<Result<Vec<_>, _>>()?.join("\n"))
 }

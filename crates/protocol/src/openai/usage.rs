@@ -34,7 +34,6 @@ pub(super) struct CompletionTokensDetails {
 }
 
 /// Tokens of one request that nothing is generated for.
-#[expect(clippy::struct_field_names, reason = "the names are OpenAI's")]
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = openai::PromptUsage)]
 pub(super) struct PromptUsage {
