@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use macmlx_chat::OutputStream;
+use macmlx_chat::{Constraint, OutputStream};
 use macmlx_inference::{
     GenerateRequest, GenerationEvent, InferenceError, Logprobs, Prompt, StopConditions,
 };
@@ -29,6 +29,8 @@ pub(crate) struct Draft {
     pub(crate) parameters: Vec<Parameters>,
     /// One a choice.
     pub(crate) outputs: Vec<OutputStream>,
+    /// What each choice's output is held to. `None`: to nothing.
+    pub(crate) constraint: Option<Constraint>,
     pub(crate) end: EndConditions,
     pub(crate) logprobs: Option<Logprobs>,
     /// Reasoning tokens after which the block is closed, and the tokens that close it.
@@ -97,6 +99,9 @@ impl Draft {
             profile.chat.tokenizer().eos_token_ids(),
             limit - prompt_tokens,
         );
+        let constraint = profile
+            .chat
+            .constraint(&rendered, request.grammar.as_ref())?;
         let seed = request.sampling.seed.unwrap_or_else(random_seed);
         let choices = 0..u64::from(request.choices);
         Ok(Self {
@@ -114,6 +119,7 @@ impl Draft {
                 .map(|_| profile.chat.output(&rendered, &request.stop))
                 .collect(),
             prompt: rendered.tokens,
+            constraint,
             end,
             logprobs: request.logprobs,
             reasoning_budget: request.reasoning.budget_tokens,

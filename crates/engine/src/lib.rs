@@ -8,6 +8,7 @@ mod encode;
 mod engine;
 mod error;
 mod job;
+mod masks;
 mod options;
 mod output;
 mod pool;

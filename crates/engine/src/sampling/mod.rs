@@ -1,7 +1,7 @@
 //! From logits to tokens, for each sequence by itself, on the device.
 //!
 //! Order, as llama.cpp's default chain has it: logit bias, repetition, presence and frequency
-//! penalty, DRY, ban of end tokens; then top-k, typical, top-p, min-p, XTC; then temperature and
+//! penalty, DRY, ban of end tokens, grammar; then top-k, typical, top-p, min-p, XTC; then temperature and
 //! the draw. Filters therefore see probabilities at temperature 1, as in mlx-lm.
 //!
 //! Invariants:

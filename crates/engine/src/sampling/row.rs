@@ -39,12 +39,13 @@ pub(crate) struct Row<'a> {
 
 impl RowSampler {
     /// `history` is the prompt and what has been generated already; `end_tokens` may not
-    /// come before `min_tokens`.
+    /// come before `min_tokens`; a constrained sequence has a mask at each step.
     pub(crate) fn new(
         parameters: Parameters,
         history: History<'_>,
         min_tokens: u32,
         end_tokens: &[u32],
+        is_constrained: bool,
         vocab_size: u32,
         text: &TokenText,
     ) -> Self {
@@ -53,6 +54,7 @@ impl RowSampler {
             history,
             min_tokens,
             end_tokens,
+            is_constrained,
             vocab_size,
             text,
         });

@@ -46,6 +46,7 @@ fn sampler(parameters: &Parameters, tokens: &[u32], prompt_length: usize) -> Row
         history,
         0,
         &[],
+        false,
         VOCAB as u32,
         &letters(),
     )
@@ -63,6 +64,7 @@ fn draw(logits: &[Vec<f32>], samplers: &mut [RowSampler], index: usize) -> Vec<u
                 index,
                 history: &[],
                 last: None,
+                allowed: None,
             },
             logprobs: None,
         })
@@ -356,6 +358,7 @@ fn penalties_follow_a_growing_sequence() {
                 index,
                 history: &tokens,
                 last: last.as_ref(),
+                allowed: None,
             };
             let actual = processed(&mut sampler, &logits, &step);
             let expected = penalized(&logits, &parameters, &tokens, prompt_length);
@@ -373,6 +376,7 @@ fn penalties_follow_a_growing_sequence() {
             index: 12,
             history: &tokens,
             last: None,
+            allowed: None,
         };
         let expected = penalized(&logits, &parameters, &tokens, prompt_length);
         assert_close(
@@ -391,6 +395,7 @@ fn bias_is_added() {
         index: 0,
         history: &[],
         last: None,
+        allowed: None,
     };
     let actual = processed(&mut sampler(&parameters, &[], 0), &logits, &step);
     let mut expected: Vec<f64> = logits.iter().map(|&logit| f64::from(logit)).collect();
@@ -414,6 +419,7 @@ fn end_tokens_cannot_come_early() {
             history,
             2,
             &[7, 8],
+            false,
             VOCAB as u32,
             &letters(),
         );
@@ -443,6 +449,7 @@ fn dry_penalizes_what_would_repeat() {
             index: 0,
             history: tokens,
             last: None,
+            allowed: None,
         };
         let mut sampler = sampler(&parameters, tokens, 0);
         assert!(sampler.needs_history());

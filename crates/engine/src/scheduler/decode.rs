@@ -4,7 +4,8 @@
 //! - A step in flight was queued for the sequences it names; others may have joined and some may
 //!   have left since.
 //! - A step is queued on top of another only when both are for exactly the same sequences and none
-//!   of them needs the host in between. Else the host reads first.
+//!   of them may have another token put in its place. Else the host reads first.
+//! - Where the host must know a token to draw the next one, its logits are computed meanwhile.
 
 use macmlx_models::{LogitsRows, Segment};
 use mlx_rs::{Array, ops::indexing::TryIndexOp};
@@ -23,6 +24,37 @@ pub(super) struct InFlight {
     /// `[rows]` of `u32`.
     tokens: Array,
     logprobs: Option<LogprobArrays>,
+}
+
+/// The rows of a step before tokens are drawn.
+struct Rows {
+    /// What the step was computed from, `[rows]`.
+    tokens: Array,
+    /// `[rows left, vocab]`
+    logits: Array,
+    /// The row of `tokens` that each row of `logits` was computed from.
+    of_tokens: Vec<i32>,
+}
+
+impl Rows {
+    fn all(tokens: &Array, logits: Array, rows: usize) -> Self {
+        Self {
+            tokens: tokens.clone(),
+            logits,
+            of_tokens: (0..rows as i32).collect(),
+        }
+    }
+
+    /// Drops the rows of sequences that have ended.
+    fn keep(&mut self, is_left: impl Fn(usize) -> bool) -> Result<()> {
+        let before = self.of_tokens.len();
+        self.of_tokens.retain(|&row| is_left(row as usize));
+        if self.of_tokens.len() < before {
+            let left = Array::from_slice(&self.of_tokens, &[self.of_tokens.len() as i32]);
+            self.logits = self.logits.take_axis(&left, 0)?;
+        }
+        Ok(())
+    }
 }
 
 /// Steps after which MLX gives back buffers it kept for reuse: attention over a growing cache asks
@@ -51,7 +83,21 @@ impl Scheduler {
             Some(before) => before.tokens.clone(),
             None => self.last_tokens(),
         };
-        let sampled = self.forward(&tokens, usize::from(before.is_some()))?;
+        let mut rows = Rows::all(&tokens, self.forward(&tokens)?, self.decoding.len());
+        let mut before = before;
+        if self.draws_from_history() {
+            mlx_rs::transforms::async_eval([&rows.logits])?;
+            if before.is_some() {
+                let ids: Vec<u64> = self.decoding.iter().map(|sequence| sequence.id).collect();
+                self.in_flight = before.take();
+                self.absorb()?;
+                if self.decoding.is_empty() {
+                    return Ok(());
+                }
+                rows.keep(|row| self.decoding.iter().any(|left| left.id == ids[row]))?;
+            }
+        }
+        let sampled = self.draw(&rows, usize::from(before.is_some()))?;
         mlx_rs::transforms::async_eval(
             std::iter::once(&sampled.tokens)
                 .chain(sampled.logprobs.iter().flat_map(LogprobArrays::arrays)),
@@ -85,6 +131,13 @@ impl Scheduler {
                 .all(|(sequence, &id)| sequence.id == id && !sequence.choice.waits_for_host())
     }
 
+    /// The host must know all tokens before it draws.
+    fn draws_from_history(&self) -> bool {
+        self.decoding
+            .iter()
+            .any(|sequence| sequence.choice.draws_from_history())
+    }
+
     /// The last token of each sequence, all of which the host knows.
     fn last_tokens(&self) -> Array {
         let tokens: Vec<u32> = self
@@ -95,7 +148,8 @@ impl Scheduler {
         Array::from_slice(&tokens, &[tokens.len() as i32])
     }
 
-    fn forward(&mut self, tokens: &Array, in_flight: usize) -> Result<Sampled> {
+    /// Logits of the tokens that follow these, one row a sequence.
+    fn forward(&mut self, tokens: &Array) -> Result<Array> {
         let model = self
             .pool
             .model()
@@ -109,28 +163,30 @@ impl Scheduler {
                 logits: LogitsRows::Last,
             })
             .collect();
-        let logits = model.forward(tokens, &mut segments)?;
-        drop(segments);
+        Ok(model.forward(tokens, &mut segments)?)
+    }
+
+    /// Draws one token a sequence; `in_flight` tokens of each are not yet known to the host.
+    fn draw(&mut self, rows: &Rows, in_flight: usize) -> Result<Sampled> {
         let last = self
             .decoding
             .iter()
-            .enumerate()
-            .map(|(row, sequence)| {
-                let row = row as i32;
+            .zip(&rows.of_tokens)
+            .map(|(sequence, &row)| {
                 sequence
                     .choice
                     .observes_tokens()
-                    .then(|| tokens.try_index(row..=row))
+                    .then(|| rows.tokens.try_index(row..=row))
                     .transpose()
             })
             .collect::<mlx_rs::error::Result<Vec<_>>>()?;
-        let mut rows: Vec<_> = self
+        let mut drawn: Vec<_> = self
             .decoding
             .iter_mut()
             .zip(&last)
             .map(|(sequence, last)| sequence.choice.row(in_flight, last.as_ref()))
             .collect();
-        sample(&logits, &mut rows)
+        sample(&rows.logits, &mut drawn)
     }
 
     /// Waits for the step in flight and gives its tokens to the sequences that are still here.

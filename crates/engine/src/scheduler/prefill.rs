@@ -215,6 +215,14 @@ impl Scheduler {
         logits: &Array,
         computed: &mut Computed,
     ) -> Result<()> {
+        let draws_from_history = |prefill: &Prefill| {
+            let mut choices = prefill.choices.iter();
+            choices.any(super::sequence::Choice::draws_from_history)
+        };
+        if self.prefilling.iter().any(draws_from_history) {
+            // Masks may still be computed; the device need not wait for them.
+            mlx_rs::transforms::async_eval([logits])?;
+        }
         let mut wanted: Vec<i32> = Vec::new();
         let mut rows = Vec::new();
         let mut ending = parts.iter().filter(|part| part.is_last).peekable();

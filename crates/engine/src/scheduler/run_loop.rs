@@ -17,6 +17,7 @@ use crate::{
     encode,
     error::StepError,
     job::{Draft, Job, Ready},
+    masks::{Constrained, MaskThreads},
     options::EngineOptions,
     pool::Pool,
     profile::Profile,
@@ -41,6 +42,7 @@ pub(crate) struct Scheduler {
     pub(super) next_id: u64,
     /// MLX may hold buffers of what has ended.
     pub(super) has_garbage: bool,
+    mask_threads: Arc<MaskThreads>,
 }
 
 /// What waits for the model it wants.
@@ -101,6 +103,7 @@ impl Scheduler {
             steps: 0,
             next_id: 0,
             has_garbage: false,
+            mask_threads: Arc::new(MaskThreads::new()),
         }
     }
 
@@ -209,6 +212,7 @@ impl Scheduler {
             prompt,
             parameters,
             outputs,
+            constraint,
             end,
             logprobs,
             reasoning_budget,
@@ -251,7 +255,18 @@ impl Scheduler {
             .enumerate()
             .map(|(index, (output, parameters))| {
                 let output = ChoiceOutput::new(index as u32, output);
-                Choice::new(request.clone(), output, &prompt, parameters, vocab_size)
+                let constrained = constraint.clone().map(|constraint| {
+                    Constrained::new(constraint, self.mask_threads.clone(), vocab_size)
+                });
+                let request = request.clone();
+                Choice::new(
+                    request,
+                    output,
+                    constrained,
+                    &prompt,
+                    parameters,
+                    vocab_size,
+                )
             })
             .collect();
         let prompt_logprobs =

@@ -9,6 +9,7 @@ use mlx_rs::Array;
 
 use super::request::SharedRequest;
 use crate::{
+    masks::{Constrained, Progress},
     output::token_logprob,
     sampling::logits_processors::Step,
     sampling::{History, LogprobRow, Parameters, Row, RowSampler},
@@ -20,6 +21,8 @@ pub(super) struct Choice {
     pub(super) request: SharedRequest,
     sampler: RowSampler,
     output: ChoiceOutput,
+    /// What the output is held to.
+    constrained: Option<Constrained>,
     /// Prompt and output.
     history: Vec<u32>,
     prompt_length: usize,
@@ -31,6 +34,7 @@ impl Choice {
     pub(super) fn new(
         request: SharedRequest,
         output: ChoiceOutput,
+        constrained: Option<Constrained>,
         prompt: &[u32],
         parameters: Parameters,
         vocab_size: u32,
@@ -39,11 +43,13 @@ impl Choice {
             tokens: prompt,
             prompt_length: prompt.len(),
         };
-        let sampler = new_sampler(&request, history, parameters, vocab_size);
+        let is_constrained = constrained.is_some();
+        let sampler = new_sampler(&request, history, parameters, is_constrained, vocab_size);
         let mut choice = Self {
             request,
             sampler,
             output,
+            constrained,
             history: prompt.to_vec(),
             prompt_length: prompt.len(),
             forced: VecDeque::new(),
@@ -67,9 +73,16 @@ impl Choice {
         self.generated() + 1 >= self.request.borrow().end.max_tokens as usize
     }
 
-    /// The host must see the token now computed before it can queue the one after.
+    /// The host must see the token now computed before anything can be computed from it: it may be
+    /// put aside for another, or be the last.
     pub(super) fn waits_for_host(&self) -> bool {
-        self.sampler.needs_history() || !self.forced.is_empty() || self.ends_with_next()
+        !self.forced.is_empty() || self.ends_with_next()
+    }
+
+    /// The host must see the token now computed before the one after it can be drawn, though its
+    /// logits can be computed.
+    pub(super) fn draws_from_history(&self) -> bool {
+        self.sampler.needs_history()
     }
 
     /// The sampler keeps account of drawn tokens.
@@ -77,17 +90,27 @@ impl Choice {
         !self.sampler.is_plain()
     }
 
-    /// This choice's row of the next draw. `in_flight` tokens are not yet in the history; `last`
+    /// This choice's row of the next draw; waits for its mask, without which the request fails.
+    /// `in_flight` tokens are not yet in the history; `last`
     /// is the one just before, if the sampler has not seen it.
     pub(super) fn row<'a>(&'a mut self, in_flight: usize, last: Option<&'a Array>) -> Row<'a> {
         let index = self.generated() + in_flight;
         let logprobs = self.request.borrow().logprobs.map(|logprobs| logprobs.top);
+        let allowed = match self.constrained.as_mut().map(Constrained::allowed) {
+            Some(Ok(allowed)) => Some(allowed),
+            Some(Err(error)) => {
+                self.request.borrow_mut().fail(error);
+                None
+            }
+            None => None,
+        };
         Row {
             sampler: &mut self.sampler,
             step: Step {
                 index,
                 history: &self.history,
                 last,
+                allowed,
             },
             logprobs,
         }
@@ -112,13 +135,20 @@ impl Choice {
         let pushed = self
             .output
             .push(token, logprob, |event| request.send(event));
-        if let Err(error) = pushed {
-            request.fail(error);
-            return true;
-        }
+        let advanced = match &mut self.constrained {
+            Some(constrained) => pushed.and_then(|()| constrained.advance(token)),
+            None => pushed.map(|()| Progress::Open),
+        };
+        let is_complete = match advanced {
+            Ok(progress) => progress == Progress::Complete,
+            Err(error) => {
+                request.fail(error);
+                return true;
+            }
+        };
         let is_full = self.generated() >= request.end.max_tokens as usize;
         drop(request);
-        if self.output.is_stopped() {
+        if self.output.is_stopped() || is_complete {
             self.finish(FinishReason::Stop);
         } else if is_full {
             self.finish(FinishReason::Length);
@@ -145,7 +175,14 @@ impl Choice {
             prompt_length: self.prompt_length,
         };
         let parameters = self.sampler.parameters().clone();
-        self.sampler = new_sampler(&self.request, history, parameters, vocab_size);
+        let is_constrained = self.constrained.is_some();
+        self.sampler = new_sampler(
+            &self.request,
+            history,
+            parameters,
+            is_constrained,
+            vocab_size,
+        );
     }
 
     /// Closes the model's reasoning block once it has used up its budget.
@@ -168,6 +205,7 @@ fn new_sampler(
     request: &SharedRequest,
     history: History<'_>,
     parameters: Parameters,
+    is_constrained: bool,
     vocab_size: u32,
 ) -> RowSampler {
     let request = request.borrow();
@@ -176,6 +214,7 @@ fn new_sampler(
         history,
         request.end.min_tokens,
         &request.end.tokens,
+        is_constrained,
         vocab_size,
         &request.profile.token_text(),
     )

@@ -6,6 +6,7 @@
 )]
 
 mod batching;
+mod constrained;
 mod models;
 mod parity;
 mod sampling;

@@ -2,6 +2,7 @@
 
 mod dry;
 mod frequency_penalty;
+mod grammar;
 mod logit_bias;
 mod min_tokens;
 mod presence_penalty;
@@ -37,6 +38,8 @@ pub(crate) struct Step<'a> {
     /// The token generated just before, `[1]` of `u32`. `None` when there is none or when the
     /// sampler was made from a history that has it already.
     pub(crate) last: Option<&'a Array>,
+    /// For each column of the logits whether the sequence's grammar allows it; `None`: it has no grammar.
+    pub(crate) allowed: Option<&'a [bool]>,
 }
 
 /// What processors are made from.
@@ -45,19 +48,22 @@ pub(super) struct Setup<'a> {
     pub(super) history: History<'a>,
     pub(super) min_tokens: u32,
     pub(super) end_tokens: &'a [u32],
+    /// Each step has a mask.
+    pub(super) is_constrained: bool,
     pub(super) vocab_size: u32,
     pub(super) text: &'a TokenText,
 }
 
 /// The processors a sequence needs, in the order they run.
 pub(super) fn chain(setup: &Setup<'_>) -> Vec<Box<dyn LogitsProcessor>> {
-    let chain: [Option<Box<dyn LogitsProcessor>>; 6] = [
+    let chain: [Option<Box<dyn LogitsProcessor>>; 7] = [
         logit_bias::LogitBias::make(setup),
         repetition_penalty::RepetitionPenalty::make(setup),
         presence_penalty::PresencePenalty::make(setup),
         frequency_penalty::FrequencyPenalty::make(setup),
         dry::DryPenalty::make(setup),
         min_tokens::MinTokens::make(setup),
+        grammar::GrammarMask::make(setup),
     ];
     chain.into_iter().flatten().collect()
 }
