@@ -1,0 +1,128 @@
+//! Schemas in words that llguidance can follow, meaning the same.
+
+use serde_json::{Map, Value};
+
+/// Formats that JSON Schema defines. Any other is a note to readers, as its specification says.
+const FORMATS: [&str; 20] = [
+    "date",
+    "date-time",
+    "duration",
+    "email",
+    "hostname",
+    "idn-email",
+    "idn-hostname",
+    "ipv4",
+    "ipv6",
+    "iri",
+    "iri-reference",
+    "json-pointer",
+    "regex",
+    "relative-json-pointer",
+    "time",
+    "unknown",
+    "uri",
+    "uri-reference",
+    "uri-template",
+    "uuid",
+];
+
+/// Keywords whose values are data, not schemas.
+const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
+
+/// References that are put in place of each other, one inside the next.
+const DEPTH_LIMIT: usize = 3;
+
+/// The schema with formats that nobody defines left out, and with references among the branches of
+/// `oneOf` resolved: llguidance takes `oneOf` where it sees that no two branches can both be
+/// satisfied, and does not look through references. Unions told apart by a tag are written so.
+pub(super) fn prepared(schema: &Value) -> Value {
+    rewritten(schema, schema, DEPTH_LIMIT)
+}
+
+fn rewritten(schema: &Value, root: &Value, depth: usize) -> Value {
+    match schema {
+        Value::Object(keywords) => Value::Object(
+            keywords
+                .iter()
+                .filter(|(keyword, value)| *keyword != "format" || is_defined(value))
+                .map(|(keyword, value)| (keyword.clone(), member(keyword, value, root, depth)))
+                .collect::<Map<_, _>>(),
+        ),
+        Value::Array(items) => {
+            let items = items.iter();
+            Value::Array(items.map(|item| rewritten(item, root, depth)).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+fn member(keyword: &str, value: &Value, root: &Value, depth: usize) -> Value {
+    match (keyword, value) {
+        _ if DATA.contains(&keyword) => value.clone(),
+        // Names, of which one may be that of a keyword.
+        ("properties" | "patternProperties" | "$defs" | "definitions", Value::Object(members)) => {
+            let members = members.iter();
+            Value::Object(
+                members
+                    .map(|(name, schema)| (name.clone(), rewritten(schema, root, depth)))
+                    .collect(),
+            )
+        }
+        ("oneOf", Value::Array(branches)) if depth > 0 => {
+            let branches = branches.iter();
+            Value::Array(
+                branches
+                    .map(|branch| match target(branch, root) {
+                        Some(target) => rewritten(target, root, depth - 1),
+                        None => rewritten(branch, root, depth),
+                    })
+                    .collect(),
+            )
+        }
+        _ => rewritten(value, root, depth),
+    }
+}
+
+fn is_defined(format: &Value) -> bool {
+    format.as_str().is_none_or(|name| FORMATS.contains(&name))
+}
+
+/// What a schema that is nothing but a reference into the same document refers to.
+fn target<'a>(schema: &Value, root: &'a Value) -> Option<&'a Value> {
+    let keywords = schema.as_object().filter(|keywords| keywords.len() == 1)?;
+    let pointer = keywords.get("$ref")?.as_str()?.strip_prefix('#')?;
+    root.pointer(pointer).filter(|target| target.is_object())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn formats_that_nobody_defines_are_notes() {
+        let schema = json!({
+            "properties": {"format": {"format": "path"}, "b": {"format": "date"}},
+            "enum": [{"format": "path"}],
+        });
+        let expected = json!({
+            "properties": {"format": {}, "b": {"format": "date"}},
+            "enum": [{"format": "path"}],
+        });
+        assert_eq!(prepared(&schema), expected);
+    }
+
+    #[test]
+    fn unions_are_seen_through_references() {
+        let schema = json!({
+            "oneOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}, {"type": "null"}],
+            "$defs": {"a": {"const": 1}, "b": {"oneOf": [{"$ref": "#"}]}},
+        });
+        let prepared = prepared(&schema);
+        assert_eq!(prepared["oneOf"][0], json!({"const": 1}));
+        assert_eq!(prepared["oneOf"][2], json!({"type": "null"}));
+        // A schema within itself has an end.
+        assert!(prepared.to_string().contains("$ref"));
+    }
+}
