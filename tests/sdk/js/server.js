@@ -1,7 +1,7 @@
 // The program, started for one file of tests, and what they ask it.
 
 import { execFileSync, spawn } from "node:child_process";
-import { copyFileSync, cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before } from "node:test";
@@ -9,6 +9,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 export const MODEL = "test/qwen3-played";
 export const STARTER = "test/starter-with-tools";
+export const EMBEDDER = "sentence-transformers/all-MiniLM-L6-v2";
+export const RERANKER = "cross-encoder/ms-marco-MiniLM-L-12-v2";
 const SCRIPT = path.join(import.meta.dirname, "../script.json");
 const TEMPLATE = path.join(import.meta.dirname, "../chatml_with_tools.jinja");
 const START_MILLISECONDS = 180_000;
@@ -21,6 +23,19 @@ export function played(...options) {
 /** As above, of the starter model, to which a template gives tools and reasoning. */
 export function drawn(...options) {
   return serving(importStarter, "--model", STARTER, ...options);
+}
+
+/** As above, of real encoders. */
+export function encoding(...options) {
+  return serving(linkEncoders, ...options);
+}
+
+function linkEncoders(home) {
+  for (const name of [EMBEDDER, RERANKER]) {
+    const link = path.join(home, "data/models", name);
+    mkdirSync(path.dirname(link), { recursive: true });
+    symlinkSync(path.join(process.env.MACMLX_ENCODERS, name), link);
+  }
 }
 
 function copyPlayed(home) {

@@ -1,8 +1,8 @@
-"""Official SDKs against written answers, and against a small model."""
+"""Official SDKs against written answers, against a small model and against real encoders."""
 
 import os
 
-pytest_plugins = ["harness.playback", "harness.starter"]
+pytest_plugins = ["harness.playback", "harness.starter", "harness.encoders"]
 
 # Packages that would ask the network for prices, traces or versions.
 os.environ |= {
