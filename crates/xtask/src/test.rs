@@ -4,6 +4,7 @@ mod browser;
 mod counts;
 mod desktop;
 mod mcp;
+mod schemas;
 mod sdk;
 mod templates;
 
@@ -36,6 +37,8 @@ pub(crate) enum Suite {
     Docs,
     /// The real program with the starter model, asked by a real client.
     E2e,
+    /// Grammars of JSON schemas: the JSON Schema test suite, and real schemas drawn from.
+    Schemas,
     /// Official SDKs of every dialect against written answers and the starter model.
     Sdk,
     /// Real chat templates against Python's transformers.
@@ -66,6 +69,7 @@ pub(crate) fn run(suites: &[Suite]) -> Result<()> {
             Suite::Rust => ("rust", rust(&starter)),
             Suite::Docs => ("docs", docs()),
             Suite::E2e => ("e2e", e2e(&starter)),
+            Suite::Schemas => ("schemas", schemas::run(&starter)),
             Suite::Sdk => ("sdk", sdk::run(&starter)),
             Suite::Templates => ("templates", templates::run()),
             Suite::Downloads => ("downloads", downloads()),
