@@ -16,6 +16,7 @@ from pathlib import Path
 import checkpoints
 import protocol
 import servers
+import structure
 from tokenizers import Tokenizer
 
 WORDS = Path(__file__).read_text().split()
@@ -170,7 +171,9 @@ def main() -> None:
     parser.add_argument(
         "--playback-model", type=Path, required=True, help="folder of a model whose answers are played"
     )
-    parser.add_argument("--only-protocol", action="store_true", help="leave the engines out")
+    parser.add_argument(
+        "--only", choices=["protocol", "structure"], help="measure this part alone and print it"
+    )
     parser.add_argument("--json", action="store_true", help="print the JSON instead of the table")
     options = parser.parse_args()
 
@@ -184,6 +187,9 @@ def main() -> None:
         def start_ours(model: Path):
             return servers.start_ours(options.binary, model, Path(home))
 
+        if options.only == "structure":
+            print("\n".join(structure.report(structure.measure(lambda: start_ours(folder), prompts, options.runs))))
+            return
         around = protocol.measure_streams(
             options.binary, options.playback_model, Path(home), options.runs
         )
@@ -192,12 +198,14 @@ def main() -> None:
             lambda: start_ours(folder), prompts, options.runs, CLIENTS, DECODE_TOKENS
         )
         progress("macmlx: share of the protocol layer")
-        if options.only_protocol:
+        if options.only == "protocol":
             print("\n".join(protocol.report(around)))
             return
         ours = measure_server(lambda: start_ours(folder), prompts, *limits) | around
         ours["overhead"] = our_step_seconds(lambda: start_ours(tiny), prompts, *limits)
         progress("macmlx: host time of a step")
+        held = structure.measure(lambda: start_ours(folder), prompts, options.runs)
+        progress("macmlx: decode held to schemas")
     peer = {"overhead": peer_step_seconds(tiny, prompts, *limits)}
     progress("mlx-lm: host time of a step")
     peer |= measure_server(lambda: servers.start_peer(folder), prompts, *limits)
@@ -213,6 +221,7 @@ def main() -> None:
         "mlx_lm": peer,
         "ratios": {what: ratio for what, _, _, ratio, _ in rows},
         "own_scaling": scaling,
+        "structure": held,
     }
     options.output.parent.mkdir(parents=True, exist_ok=True)
     options.output.write_text(json.dumps(report, indent=1))
@@ -223,7 +232,7 @@ def main() -> None:
     for what, a, b, ratio, unit in rows:
         print(f"{what + ' (' + unit + ')':40}{a:12.2f}{b:12.2f}{ratio:11.2f}x")
     print(f"{CLIENTS} clients together against 1, ours: {scaling:.2f}x")
-    print("\n".join(protocol.report(ours)))
+    print("\n".join(protocol.report(ours) + structure.report(held)))
     print(f"every figure: {options.output}")
 
 

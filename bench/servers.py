@@ -56,8 +56,8 @@ class Server:
                 time.sleep(0.02)
         raise RuntimeError(f"{self.name} did not start")
 
-    def complete(self, prompt: str, max_tokens: int) -> Generation:
-        """Streams one greedy text completion of at most `max_tokens`."""
+    def complete(self, prompt: str, max_tokens: int, **more) -> Generation:
+        """Streams one greedy text completion of at most `max_tokens`; `more` are further fields."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=3600)
         body = {
             "model": self.model,
@@ -66,6 +66,7 @@ class Server:
             "temperature": 0,
             "stream": True,
             "stream_options": {"include_usage": True},
+            **more,
         }
         started = time.perf_counter()
         connection.request(

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::{playback, run, setup, shell, starter, venv, workspace};
 
@@ -15,15 +15,24 @@ pub(crate) struct Options {
     /// Print every figure as JSON instead of the table.
     #[arg(long)]
     json: bool,
-    /// Measure only what stands around the engine.
-    #[arg(long)]
-    only_protocol: bool,
+    /// Measure and print this part alone.
+    #[arg(long, value_enum)]
+    only: Option<Part>,
     /// Measurements of each figure after the warm-up.
     #[arg(long, default_value_t = 5)]
     runs: u32,
     /// A figure that takes longer than this gets fewer runs.
     #[arg(long, default_value_t = 600)]
     budget_seconds: u32,
+}
+
+/// What can be measured by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// What stands around the engine.
+    Protocol,
+    /// What it costs to hold an output to a schema.
+    Structure,
 }
 
 /// Builds, makes the peer's environment, measures. The raw figures stay in the cache.
@@ -48,8 +57,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         .arg(work.join("figures.json"))
         .args(["--runs", &options.runs.to_string()])
         .args(["--budget-seconds", &options.budget_seconds.to_string()]);
-    if options.only_protocol {
-        bench.arg("--only-protocol");
+    if let Some(name) = options.only.and_then(|part| part.to_possible_value()) {
+        bench.args(["--only", name.get_name()]);
     }
     if options.json {
         bench.arg("--json");
