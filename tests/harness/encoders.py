@@ -12,6 +12,7 @@ from .program import Server
 EMBEDDER = "sentence-transformers/all-MiniLM-L6-v2"
 OTHER_EMBEDDER = "BAAI/bge-small-en"
 RERANKER = "cross-encoder/ms-marco-MiniLM-L-12-v2"
+ALL = (EMBEDDER, OTHER_EMBEDDER, RERANKER)
 # It generates; its weights are never needed.
 CHAT = playback.MODEL
 
@@ -29,10 +30,10 @@ ANSWER = 1
 NO_ANSWER = 2
 
 
-def make_home(folder: Path) -> Path:
-    """A data folder with the encoders, and a model that generates."""
+def make_home(folder: Path, names=ALL) -> Path:
+    """A data folder with encoders, and a model that generates."""
     home = playback.make_home(folder)
-    for name in (EMBEDDER, OTHER_EMBEDDER, RERANKER):
+    for name in names:
         link = home / "data/models" / name
         link.parent.mkdir(parents=True, exist_ok=True)
         link.symlink_to(Path(os.environ["MACMLX_ENCODERS"]) / name)

@@ -21,6 +21,8 @@ from harness.encoders import (
 )
 from langchain_ollama import OllamaEmbeddings
 from langchain_openai import OpenAIEmbeddings
+from openai.types import CreateEmbeddingResponse
+from pydantic import TypeAdapter
 
 TEXTS = [CAT, KITTEN, STOCKS]
 FEATURES = 384
@@ -75,6 +77,21 @@ def test_bytes_and_numbers_agree(client):
         assert single(one) == single(other)
     raw = vectors(client, TEXTS, encoding_format="base64")
     assert all(isinstance(vector, str) for vector in raw)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "kind"),
+    [
+        ("/v1/embeddings", {"input": TEXTS}, CreateEmbeddingResponse),
+        ("/api/embed", {"input": TEXTS}, ollama.EmbedResponse),
+        ("/api/embeddings", {"prompt": CAT}, ollama.EmbeddingsResponse),
+    ],
+)
+def test_shapes(encoders, path, body, kind):
+    reply = httpx.post(encoders.url + path, json={"model": EMBEDDER} | body)
+    assert reply.status_code == 200
+    # Strictly: no string where a number belongs.
+    TypeAdapter(kind).validate_json(reply.text, strict=True)
 
 
 def test_fewer_dimensions(client):

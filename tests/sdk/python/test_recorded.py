@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from harness import encoders
 from harness.http import raw
 from harness.playback import MODEL, make_home
 from harness.program import Server
@@ -21,11 +22,14 @@ ENDS = {
 # The model of Ollama's clients.
 TAGGED = "qwen3:8b"
 
-# What is refused by design, and the field that the error names: no model here sees images, and
-# answers are not held to a schema.
-REFUSED = {
-    "responses/client_codex_image": "input[3].content[1]",
-    "responses/client_codex_schema": "text.format",
+# What is refused by design, and the field that the error names: no model here sees images.
+REFUSED = {"responses/client_codex_image": "input[3].content[1]"}
+
+# Where texts become vectors, and where those are in the answer.
+EMBEDDING = {
+    "/v1/embeddings": lambda reply: [data["embedding"] for data in reply["data"]],
+    "/api/embed": lambda reply: reply["embeddings"],
+    "/api/embeddings": lambda reply: [reply["embedding"]],
 }
 
 # Some clients demand a call; all others are told that it is done.
@@ -44,10 +48,16 @@ SCRIPT = {
 }
 
 
-def cases():
+def request(case):
+    return json.loads((FIXTURES / case / "request.json").read_text())
+
+
+def cases(*, embedding=False):
     for dialect in ENDS:
-        for case in sorted((FIXTURES / dialect).glob("client_*")):
-            yield f"{dialect}/{case.name}"
+        for path in sorted((FIXTURES / dialect).glob("client_*")):
+            case = f"{dialect}/{path.name}"
+            if (request(case)["path"] in EMBEDDING) == embedding:
+                yield case
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +81,7 @@ def test_there_are_requests_of_each_dialect():
 
 @pytest.mark.parametrize("case", list(cases()))
 def test_recorded_request(server, case):
-    recorded = json.loads((FIXTURES / case / "request.json").read_text())
+    recorded = request(case)
     body = json.dumps(recorded["body"]).encode()
     status, headers, reply = raw(server, "POST", recorded["path"], body)
     text = reply.decode()
@@ -83,3 +93,24 @@ def test_recorded_request(server, case):
     assert "Done" in text
     if not headers["content-type"].startswith("application/json"):
         assert ENDS[case.split("/")[0]] in text.strip().split("\n")[-1]
+
+
+@pytest.fixture(scope="module")
+def embedder(tmp_path_factory):
+    """The only embedding model here, which answers to every name."""
+    folder = tmp_path_factory.mktemp("embedder")
+    server = Server(encoders.make_home(folder, [encoders.EMBEDDER]))
+    yield server
+    assert server.stop() == 0
+
+
+@pytest.mark.parametrize("case", list(cases(embedding=True)))
+def test_recorded_request_for_vectors(embedder, case):
+    recorded = request(case)
+    body = json.dumps(recorded["body"]).encode()
+    status, _, reply = raw(embedder, "POST", recorded["path"], body)
+    assert status == 200, reply
+    vectors = EMBEDDING[recorded["path"]](json.loads(reply))
+    wanted = recorded["body"].get("input", "one")
+    assert len(vectors) == (1 if isinstance(wanted, str) else len(wanted))
+    assert all(vectors)
