@@ -104,7 +104,7 @@ impl Block {
         let activation = Activation::named("hidden_activation", name, scope.compute())?;
         Ok(Self {
             attn_norm: has_norm.then(|| config.norm(&mut scope.at("attn_norm"))).transpose()?,
-            attn: SelfAttention::new(qkv, output, config.num_attention_heads),
+            attn: SelfAttention::new(qkv, output, config.num_attention_heads, scope.compute()),
             mlp_norm: config.norm(&mut scope.at("mlp_norm"))?,
             wi,
             activation,

@@ -161,7 +161,7 @@ impl Block {
         let gate_up = Projections::load(mlp, hidden, gate_up, false)?;
         let down = Linear::load(&mut mlp.at(names.down), intermediate, hidden, false)?;
         Ok(Self {
-            attention: SelfAttention::new(qkv, output, config.num_attention_heads),
+            attention: SelfAttention::new(qkv, output, config.num_attention_heads, scope.compute()),
             attention_norm: config.norm(&mut scope.at(names.attention_norm))?,
             gate_up,
             activation,

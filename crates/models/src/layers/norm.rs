@@ -86,6 +86,9 @@ pub(crate) struct LayerNorm {
     weight: Array,
     bias: Option<Array>,
     eps: f32,
+    /// `1/n` for each feature, `[features, 1]`: where MLX's norm is a chain of small operations,
+    /// means are products with it.
+    averaging: Option<Array>,
 }
 
 impl LayerNorm {
@@ -107,11 +110,26 @@ impl LayerNorm {
                 .then(|| scope.tensor(bias, &[features]))
                 .transpose()?,
             eps,
+            averaging: scope.compute().saves_operations.then(|| {
+                let share = (features as f32).recip();
+                Array::from_iter((0..features).map(|_| share), &[features, 1])
+            }),
         })
     }
 
+    /// Rows, `[rows, features]`, to the same shape.
     pub(crate) fn forward(&self, x: &Array) -> Result<Array> {
         let bias = self.bias.as_ref();
-        Ok(fast::layer_norm(x, Some(&self.weight), bias, self.eps)?)
+        let Some(averaging) = &self.averaging else {
+            return Ok(fast::layer_norm(x, Some(&self.weight), bias, self.eps)?);
+        };
+        let centred = x.subtract(ops::matmul(x, averaging)?)?;
+        let variance = ops::matmul(centred.multiply(&centred)?, averaging)?;
+        let scale = variance.add(Array::from_f32(self.eps))?.rsqrt()?;
+        let scaled = centred.multiply(scale)?.multiply(&self.weight)?;
+        Ok(match bias {
+            Some(bias) => scaled.add(bias)?,
+            None => scaled,
+        })
     }
 }

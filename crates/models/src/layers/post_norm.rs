@@ -54,7 +54,7 @@ impl PostNormBlock {
         let qkv = Projections::load(scope, hidden, names.qkv.map(|name| (name, hidden)), true)?;
         let output = Linear::load(&mut scope.at(names.attention_output), hidden, hidden, true)?;
         Ok(Self {
-            attention: SelfAttention::new(qkv, output, heads),
+            attention: SelfAttention::new(qkv, output, heads, scope.compute()),
             attention_norm: LayerNorm::load(
                 &mut scope.at(names.attention_norm),
                 hidden,
