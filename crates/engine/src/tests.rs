@@ -158,7 +158,7 @@ fn loaders(control: Arc<Control>) -> Loaders {
             assert!(card.id != "qwen2", "loading panicked");
             Ok(weights(Box::new(Counting(control.clone()))))
         }),
-        encoder: Box::new(move |profile| encoding::load(profile, &encoders)),
+        encoder: Box::new(move |profile| Ok(encoding::load(profile, &encoders))),
     }
 }
 

@@ -107,9 +107,17 @@ mod tests {
             .collect()
     }
 
+    /// Name, requests, batches so far, the batch.
+    type Case = (
+        &'static str,
+        &'static [(usize, &'static [usize])],
+        u64,
+        &'static [(usize, usize)],
+    );
+
     #[test]
     fn batches() {
-        let table: &[(&str, &[(usize, &[usize])], u64, &[(usize, usize)])] = &[
+        let table: &[Case] = &[
             ("nothing waits", &[], 0, &[]),
             ("one text", &[(0, &[7])], 0, &[(0, 0)]),
             (

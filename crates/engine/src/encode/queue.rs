@@ -88,7 +88,7 @@ struct Progress {
     load: Duration,
     /// Gone once started.
     waiting: Option<WaitTicket>,
-    _active: ActiveTicket,
+    active: ActiveTicket,
 }
 
 /// What is done in a turn.
@@ -148,7 +148,7 @@ impl Queue {
             submitted: Instant::now(),
             load: Duration::ZERO,
             waiting: Some(job.waiting),
-            _active: job.active,
+            active: job.active,
             draft: job.draft,
         };
         self.entries.push(Entry {
@@ -393,7 +393,7 @@ impl Queue {
                     load: job.load,
                 };
                 // Counted out before it is answered: who has the answer sees no request any more.
-                drop(job._active);
+                drop(job.active);
                 let _ = answer.send(Ok(encoded));
             }
         }

@@ -57,16 +57,13 @@ impl Encoder for Reading {
     }
 }
 
-pub(super) fn load(
-    profile: &Profile,
-    control: &Arc<Control>,
-) -> Result<Weights<dyn Encoder>, InferenceError> {
+pub(super) fn load(profile: &Profile, control: &Arc<Control>) -> Weights<dyn Encoder> {
     assert!(profile.card.id != "phi3-q4", "loading panicked");
     let encoder = Reading {
         control: control.clone(),
         is_reranker: profile.card.task == ModelTask::Rerank,
     };
-    Ok(weights::<dyn Encoder>(Box::new(encoder)))
+    weights::<dyn Encoder>(Box::new(encoder))
 }
 
 /// `llama` generates, `qwen2` reranks, the others embed. Texts have at most 60 tokens.

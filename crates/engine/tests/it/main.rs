@@ -7,6 +7,7 @@
 
 mod batching;
 mod constrained;
+mod encoding;
 mod models;
 mod parity;
 mod sampling;

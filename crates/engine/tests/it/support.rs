@@ -9,7 +9,7 @@ use futures::StreamExt;
 use macmlx_engine::{Engine, EngineOptions};
 use macmlx_inference::{
     Backend, EventStream, FinishReason, GenerateRequest, GenerationEvent, InferenceError, Logprobs,
-    ModelCard, Prompt, ScriptedCatalog, Timings, TokenLogprob, Usage,
+    ModelCard, ModelTask, Prompt, ScriptedCatalog, Timings, TokenLogprob, Usage,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -18,7 +18,15 @@ use tempfile::TempDir;
 pub(crate) const EOS: u32 = 95;
 
 pub(crate) fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/parity/fixtures")
+    parity().join("fixtures")
+}
+
+pub(crate) fn encoder_fixtures() -> PathBuf {
+    parity().join("encoders")
+}
+
+fn parity() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/parity")
 }
 
 /// Names of all fixtures, in order.
@@ -55,9 +63,23 @@ impl Home {
         let folder = tempfile::tempdir().unwrap();
         let cards = names
             .iter()
-            .map(|name| model_folder(folder.path(), name))
+            .map(|name| model_folder(folder.path(), &fixtures().join(name)))
             .collect();
         Self { folder, cards }
+    }
+
+    /// Adds this encoder, with the same tokenizer, which has no special tokens around a text.
+    pub(crate) fn add_encoder(&mut self, name: &str, task: ModelTask) {
+        let source = encoder_fixtures().join(name);
+        let mut card = model_folder(self.folder.path(), &source);
+        card.task = task;
+        card.context_length = Some(24);
+        let pooling = Path::new("1_Pooling/config.json");
+        if source.join(pooling).is_file() {
+            std::fs::create_dir(card.path.join("1_Pooling")).unwrap();
+            std::fs::copy(source.join(pooling), card.path.join(pooling)).unwrap();
+        }
+        self.cards.push(card);
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -77,12 +99,14 @@ impl Home {
     }
 }
 
-fn model_folder(home: &Path, name: &str) -> ModelCard {
+fn model_folder(home: &Path, source: &Path) -> ModelCard {
+    let name = source.file_name().unwrap().to_str().unwrap();
     let path = home.join(name);
     std::fs::create_dir(&path).unwrap();
-    for file in std::fs::read_dir(fixtures().join(name)).unwrap() {
+    for file in std::fs::read_dir(source).unwrap() {
         let file = file.unwrap();
-        if !file.file_name().to_string_lossy().starts_with("expected") {
+        let is_expected = file.file_name().to_string_lossy().starts_with("expected");
+        if !is_expected && file.path().is_file() {
             std::fs::copy(file.path(), path.join(file.file_name())).unwrap();
         }
     }
@@ -137,7 +161,7 @@ fn model_folder(home: &Path, name: &str) -> ModelCard {
         id: name.into(),
         path,
         model_type: "tiny".into(),
-        task: macmlx_inference::ModelTask::Generate,
+        task: ModelTask::Generate,
         context_length: Some(512),
         size_bytes: 0,
         quantization: None,
