@@ -11,7 +11,7 @@ use std::{
 use futures::{FutureExt, Stream, StreamExt, future::BoxFuture};
 use macmlx_inference::{
     Backend, Catalog, EmbedRequest, Embeddings, EventStream, GenerateRequest, GenerationEvent,
-    InferenceError, Layer, Relevance, RerankRequest,
+    InferenceError, Layer, ModelTask, Relevance, RerankRequest,
 };
 
 use crate::{
@@ -87,10 +87,11 @@ impl Watch {
     async fn encode<T>(
         self: &Arc<Self>,
         model: &str,
+        task: ModelTask,
         work: BoxFuture<'_, Result<T, InferenceError>>,
         tokens: fn(&T) -> u32,
     ) -> Result<T, InferenceError> {
-        let mut loading = self.begin_loading(model).await;
+        let mut loading = self.begin_loading(model, Some(task)).await;
         let _running = Running::begin(&self.activity);
         let answer = work
             .await
@@ -99,13 +100,22 @@ impl Watch {
         Ok(answer)
     }
 
-    /// The model a request will have loaded, if it is not there yet.
-    async fn begin_loading(self: &Arc<Self>, reference: &str) -> Option<Loading> {
+    /// The model a request will have loaded, if it is not there yet. A request that is for a task
+    /// is refused when its model is for another.
+    async fn begin_loading(
+        self: &Arc<Self>,
+        reference: &str,
+        task: Option<ModelTask>,
+    ) -> Option<Loading> {
         if ids(&*self.inner).any(|id| id == reference) {
             return None;
         }
         let (catalog, reference) = (self.catalog.clone(), reference.to_owned());
-        let card = tokio::task::spawn_blocking(move || catalog.resolve(&reference)).await;
+        let card = tokio::task::spawn_blocking(move || match task {
+            Some(task) => catalog.resolve_for(&reference, task),
+            None => catalog.resolve(&reference),
+        })
+        .await;
         // What is wrong with the name is for the backend to say.
         let id = card.ok()?.ok()?.id;
         if ids(&*self.inner).any(|loaded| loaded == id) {
@@ -240,7 +250,10 @@ impl Layer for Counted {
         request: GenerateRequest,
     ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
         async move {
-            let mut loading = self.0.begin_loading(&request.model).await;
+            let mut loading = self
+                .0
+                .begin_loading(&request.model, Some(ModelTask::Generate))
+                .await;
             let events = self
                 .0
                 .inner
@@ -264,7 +277,9 @@ impl Layer for Counted {
             let model = request.model.clone();
             let work = self.0.inner.embed(request);
             self.0
-                .encode(&model, work, |answer| answer.prompt_tokens)
+                .encode(&model, ModelTask::Embed, work, |answer| {
+                    answer.prompt_tokens
+                })
                 .await
         }
         .boxed()
@@ -275,7 +290,9 @@ impl Layer for Counted {
             let model = request.model.clone();
             let work = self.0.inner.rerank(request);
             self.0
-                .encode(&model, work, |answer| answer.prompt_tokens)
+                .encode(&model, ModelTask::Rerank, work, |answer| {
+                    answer.prompt_tokens
+                })
                 .await
         }
         .boxed()
@@ -283,7 +300,7 @@ impl Layer for Counted {
 
     fn load(&self, model: String) -> BoxFuture<'_, Result<String, InferenceError>> {
         async move {
-            let mut loading = self.0.begin_loading(&model).await;
+            let mut loading = self.0.begin_loading(&model, None).await;
             let loaded = self.0.inner.load(model).await;
             if let Err(error) = &loaded {
                 note_failure(loading.as_mut(), error);

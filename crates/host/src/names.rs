@@ -6,7 +6,9 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use macmlx_inference::{Catalog, InferenceError, LoadedModel, ModelCard, ModelDescription};
+use macmlx_inference::{
+    Catalog, InferenceError, LoadedModel, ModelCard, ModelDescription, ModelTask,
+};
 use macmlx_settings::{Aliases, LiveSettings, UnknownModels};
 use macmlx_store::models::Library;
 
@@ -154,21 +156,36 @@ impl Names {
             .collect()
     }
 
-    /// The model that answers to unknown names: the default, else the one in use, else the only one
-    /// that chats.
-    fn fallback(&self) -> Option<ModelCard> {
-        if let Some(default) = self.default_model() {
-            return self.known(&default).ok();
+    /// The model for a task that answers to unknown names: the default, else the one in use, else
+    /// the only one.
+    fn fallback(&self, task: ModelTask) -> Option<ModelCard> {
+        let default = self
+            .default_model()
+            .map(|default| self.known(&default).ok());
+        match default {
+            Some(Some(card)) if card.task == task => return Some(card),
+            // The default is meant to generate; what it is not is no other one's business.
+            Some(_) if task == ModelTask::Generate => return None,
+            _ => {}
         }
-        let last_used = self.loaded.get().and_then(|loaded| {
-            loaded()
-                .into_iter()
-                .max_by_key(|model| (model.active_requests > 0, Reverse(model.idle)))
-        });
-        if let Some(model) = last_used {
-            return self.library.resolve(&model.id).ok();
+        let loaded = self.loaded.get().map_or_else(Vec::new, |loaded| loaded());
+        let last_used = loaded
+            .into_iter()
+            .filter_map(|model| Some((self.library.resolve(&model.id).ok()?, model)))
+            .filter(|(card, _)| card.task == task)
+            .max_by_key(|(_, model)| (model.active_requests > 0, Reverse(model.idle)));
+        if let Some((card, _)) = last_used {
+            return Some(card);
         }
-        match self.chat_models().as_slice() {
+        let candidates = match task {
+            ModelTask::Generate => self.chat_models(),
+            ModelTask::Embed | ModelTask::Rerank => {
+                let mut cards = self.library.list();
+                cards.retain(|card| card.task == task);
+                cards
+            }
+        };
+        match candidates.as_slice() {
             [only] => Some(only.clone()),
             _ => None,
         }
@@ -176,19 +193,16 @@ impl Names {
 
     fn chat_models(&self) -> Vec<ModelCard> {
         let mut cards = self.library.list();
-        cards.retain(|card| has_chat_template(&card.path));
+        cards.retain(|card| card.task == ModelTask::Generate && has_chat_template(&card.path));
         cards
     }
-}
 
-/// A name that could be any provider's. One with an owner or a tag means a certain model, and
-/// another's answer would not be what was asked for.
-fn is_free(reference: &str) -> bool {
-    !reference.is_empty() && !reference.contains(['/', ':'])
-}
-
-impl Catalog for Names {
-    fn resolve(&self, reference: &str) -> Result<ModelCard, InferenceError> {
+    /// The model a name stands for, or for an unknown name one for the task.
+    fn known_or_fallback(
+        &self,
+        reference: &str,
+        task: ModelTask,
+    ) -> Result<ModelCard, InferenceError> {
         let reference = reference.trim();
         match self.known(reference) {
             // An alias of a model that is gone is not unknown: then another name is missing.
@@ -199,13 +213,32 @@ impl Catalog for Names {
                 && is_free(reference)
                 && self.unknown() == UnknownModels::Default =>
             {
-                self.fallback().ok_or(InferenceError::ModelNotFound {
+                self.fallback(task).ok_or(InferenceError::ModelNotFound {
                     reference: missing,
                     suggestions,
                 })
             }
             decided => decided,
         }
+    }
+}
+
+/// A name that could be any provider's. One with an owner or a tag means a certain model, and
+/// another's answer would not be what was asked for.
+fn is_free(reference: &str) -> bool {
+    !reference.is_empty() && !reference.contains(['/', ':'])
+}
+
+impl Catalog for Names {
+    /// Unknown names are taken for a chat's.
+    fn resolve(&self, reference: &str) -> Result<ModelCard, InferenceError> {
+        self.known_or_fallback(reference, ModelTask::Generate)
+    }
+
+    fn resolve_for(&self, reference: &str, task: ModelTask) -> Result<ModelCard, InferenceError> {
+        let card = self.known_or_fallback(reference, task)?;
+        card.expect(task)?;
+        Ok(card)
     }
 
     /// The library's models, then those that aliases stand for, under the aliases.
@@ -302,6 +335,70 @@ mod tests {
             idle: Duration::from_secs(idle_seconds),
             weights: String::new(),
         }
+    }
+
+    fn id_for(names: &Names, reference: &str, task: ModelTask) -> Option<String> {
+        names.resolve_for(reference, task).ok().map(|card| card.id)
+    }
+
+    #[test]
+    fn each_task_has_its_own_model_for_unknown_names() {
+        let local = Local::new(&["org/chat", "org/embed-1", "org/embed-2", "org/rerank"]);
+        let names = local.names();
+        let found = |names: &Names, task| id_for(names, "text-embedding-3-small", task);
+        assert_eq!(id(&names, "gpt-4o").as_deref(), Some("org/chat"));
+        assert_eq!(
+            found(&names, ModelTask::Generate).as_deref(),
+            Some("org/chat")
+        );
+        assert_eq!(
+            found(&names, ModelTask::Rerank).as_deref(),
+            Some("org/rerank")
+        );
+        assert_eq!(found(&names, ModelTask::Embed), None);
+        names.ask(|| {
+            vec![
+                loaded("org/embed-1", 0, 9),
+                loaded("org/rerank", 1, 0),
+                loaded("org/embed-2", 0, 5),
+            ]
+        });
+        assert_eq!(
+            found(&names, ModelTask::Embed).as_deref(),
+            Some("org/embed-2")
+        );
+        assert_eq!(id(&names, "gpt-4o").as_deref(), Some("org/chat"));
+        // A name that is known means that model, whatever is asked of it.
+        assert_eq!(
+            id_for(&names, "embed-1", ModelTask::Embed).as_deref(),
+            Some("org/embed-1")
+        );
+        let refused = names
+            .resolve_for("embed-1", ModelTask::Generate)
+            .unwrap_err();
+        assert!(
+            refused
+                .to_string()
+                .contains("`org/embed-1` makes embeddings"),
+            "{refused}"
+        );
+        let wrong = names.resolve_for("chat", ModelTask::Embed).unwrap_err();
+        assert!(
+            wrong.to_string().contains("`org/chat` generates text"),
+            "{wrong}"
+        );
+    }
+
+    #[test]
+    fn an_encoder_is_no_default_for_chats() {
+        let local = Local::new(&["org/chat", "org/embed-1", "org/embed-2"]);
+        local.set(&json!({"defaultModel": "org/embed-1"}));
+        let names = local.names();
+        assert_eq!(id(&names, "gpt-4o"), None);
+        assert_eq!(
+            id_for(&names, "text", ModelTask::Embed).as_deref(),
+            Some("org/embed-1")
+        );
     }
 
     #[test]

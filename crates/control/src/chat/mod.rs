@@ -14,7 +14,9 @@ use axum::{
     response::sse::{self, Sse},
 };
 use futures::{Stream, stream};
-use macmlx_inference::{Backend, Catalog, GenerateRequest, Prompt, ToolChoice};
+use macmlx_inference::{
+    Backend, Catalog, GenerateRequest, ModelCard, ModelTask, Prompt, ToolChoice,
+};
 use macmlx_mcp::{Approvals, DecideError, Decision, Pool};
 use macmlx_settings::{ModelParameters, ModelParametersFolder};
 use macmlx_store::conversations::{self as store, Role};
@@ -173,24 +175,32 @@ async fn decide_approval(
 
 impl Chat {
     /// The id of the model that is to answer: the one that is asked for, the conversation's, the one
-    /// in use, the only one there is.
+    /// in use, the only one there is. Only models that generate are looked for.
     async fn model(
         &self,
         asked: &ChatRequest,
         conversation: &store::Conversation,
     ) -> Result<String, Problem> {
         let named = asked.model.as_ref().or(conversation.model_id.as_ref());
-        let in_use = || {
-            let loaded = self.backend.loaded().into_iter();
-            loaded.min_by_key(|model| model.idle).map(|model| model.id)
-        };
-        let reference = named.cloned().or_else(in_use);
+        let named = named.cloned();
+        let mut in_use = self.backend.loaded();
+        in_use.sort_by_key(|model| model.idle);
         let catalog = self.catalog.clone();
         tokio::task::spawn_blocking(move || {
-            if let Some(reference) = reference {
+            if let Some(reference) = named {
                 return Ok(catalog.resolve(&reference)?.id);
             }
-            match catalog.list().as_slice() {
+            let generates = |card: &ModelCard| card.task == ModelTask::Generate;
+            let mut in_use = in_use.into_iter().filter_map(|model| {
+                let card = catalog.resolve(&model.id).ok();
+                card.filter(generates)
+            });
+            if let Some(card) = in_use.next() {
+                return Ok(card.id);
+            }
+            let mut cards = catalog.list();
+            cards.retain(generates);
+            match cards.as_slice() {
                 [only] => Ok(only.id.clone()),
                 _ => Err(Problem::invalid_param(
                     "model",
