@@ -2,7 +2,17 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use macmlx_host::ModelTask;
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
+
+/// What a model is for, as JSON has it.
+pub(crate) fn task(task: ModelTask) -> &'static str {
+    match task {
+        ModelTask::Generate => "generate",
+        ModelTask::Embed => "embed",
+        ModelTask::Rerank => "rerank",
+    }
+}
 
 /// `4.3 GB`, in powers of ten as disks are sold.
 pub(crate) fn size(bytes: u64) -> String {

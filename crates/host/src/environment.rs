@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use anyhow::Context;
 use macmlx_engine::Engine;
-use macmlx_inference::{InferenceError, ModelCard};
+use macmlx_inference::{InferenceError, ModelCard, ModelTask};
 use macmlx_settings::{
     Aliases, ApiKeys, Environment, HfToken, Home, LiveSettings, Loaded, Settings,
 };
@@ -97,6 +97,13 @@ impl Host {
     /// The id of the usable model a reference means; names nobody here knows mean none.
     pub fn resolve(&self, reference: &str) -> Result<String, InferenceError> {
         Ok(self.names().known(reference)?.id)
+    }
+
+    /// As [`Self::resolve`], of a model that must be for this task.
+    pub fn resolve_for(&self, reference: &str, task: ModelTask) -> Result<String, InferenceError> {
+        let card = self.names().known(reference)?;
+        card.expect(task)?;
+        Ok(card.id)
     }
 
     /// How a model's weights will be held once loaded, in words for a person.

@@ -22,4 +22,5 @@ pub use claim::{AlreadyRunning, Claim, Holder, Owner, Presence, Record, presence
 pub use door::{DoorError, DoorOptions, OpenDoor};
 pub use environment::Host;
 pub use macmlx_engine::wait_for_end;
+pub use macmlx_inference::ModelTask;
 pub use names::Names;

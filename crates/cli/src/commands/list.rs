@@ -27,7 +27,15 @@ pub(crate) fn run(host: &Host, output: Output) -> anyhow::Result<ExitCode> {
     }
     let rows: Vec<Vec<String>> = entries.iter().map(row).collect();
     output::table(
-        &["NAME", "SIZE", "QUANT", "PARAMETERS", "CONTEXT", "MODIFIED"],
+        &[
+            "NAME",
+            "TASK",
+            "SIZE",
+            "QUANT",
+            "PARAMETERS",
+            "CONTEXT",
+            "MODIFIED",
+        ],
         &rows,
     )?;
     for entry in &entries {
@@ -43,6 +51,7 @@ fn row(entry: &Entry) -> Vec<String> {
     match &entry.state {
         State::Complete(card) => vec![
             entry.id.clone(),
+            format::task(card.task).to_owned(),
             format::size(card.size_bytes),
             card.quantization.clone().unwrap_or_else(unknown),
             card.parameters.map_or_else(unknown, format::count),
@@ -62,6 +71,7 @@ pub(super) fn as_json(entry: &Entry) -> Value {
             "path": entry.path,
             "is_complete": true,
             "model_type": card.model_type,
+            "task": card.task,
             "size_bytes": card.size_bytes,
             "quantization": card.quantization,
             "parameters": card.parameters,

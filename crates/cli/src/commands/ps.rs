@@ -2,7 +2,7 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use macmlx_host::{Host, Presence, presence};
+use macmlx_host::{Host, ModelTask, Presence, presence};
 use serde_json::{Value, json};
 
 use super::without_server;
@@ -25,7 +25,13 @@ pub(crate) async fn run(host: &Host, output: Output) -> anyhow::Result<ExitCode>
         }
     };
     let remote = Remote::of_record(host, &record)?;
-    let status = remote.status().await?;
+    let mut status = remote.status().await?;
+    if let Some(models) = status["models"].as_array_mut() {
+        for model in models {
+            let task = task(host, model).map(format::task);
+            model["task"] = json!(task);
+        }
+    }
     if output.is_json() {
         let mut server = json!(record);
         server["url"] = json!(remote.base());
@@ -50,8 +56,17 @@ pub(crate) async fn run(host: &Host, output: Output) -> anyhow::Result<ExitCode>
     ));
     let models = status["models"].as_array().map_or(&[][..], Vec::as_slice);
     let rows: Vec<Vec<String>> = models.iter().map(row).collect();
-    output::table(&["NAME", "MEMORY", "WEIGHTS", "ACTIVE", "IDLE"], &rows)?;
+    output::table(
+        &["NAME", "TASK", "MEMORY", "WEIGHTS", "ACTIVE", "IDLE"],
+        &rows,
+    )?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// `None`: its files are gone.
+fn task(host: &Host, model: &Value) -> Option<ModelTask> {
+    let entry = host.library.find(model["id"].as_str()?).ok()?;
+    entry.card().map(|card| card.task)
 }
 
 fn row(model: &Value) -> Vec<String> {
@@ -59,6 +74,7 @@ fn row(model: &Value) -> Vec<String> {
     let text = |key: &str| model[key].as_str().unwrap_or_default().to_owned();
     vec![
         text("id"),
+        text("task"),
         format::size(number("memory_bytes")),
         text("weights"),
         number("active_requests").to_string(),

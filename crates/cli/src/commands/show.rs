@@ -47,6 +47,7 @@ pub(crate) async fn run(
     match &entry.state {
         State::Incomplete { reason } => field("incomplete", reason)?,
         State::Complete(card) => {
+            field("task", format::task(card.task))?;
             field("architecture", &card.model_type)?;
             if let Some(parameters) = card.parameters {
                 field("parameters", &format::count(parameters))?;

@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::Context;
 use clap::Args;
-use macmlx_host::{App, AppOptions, DoorOptions, Host, Owner, Presence, presence};
+use macmlx_host::{App, AppOptions, DoorOptions, Host, ModelTask, Owner, Presence, presence};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -56,7 +56,7 @@ pub(crate) async fn run(
     host: &Host,
     output: Output,
 ) -> anyhow::Result<ExitCode> {
-    let model = host.resolve(&arguments.model)?;
+    let model = host.resolve_for(&arguments.model, ModelTask::Generate)?;
     let prompt = prompt(&arguments.prompt)?;
     if prompt.is_none() && (output.is_json() || !io::stdin().is_terminal()) {
         anyhow::bail!("there is nothing to ask; give a prompt or pipe one in");
