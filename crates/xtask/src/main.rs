@@ -9,6 +9,7 @@
 mod agents;
 mod bench;
 mod check;
+mod encoders;
 mod layers;
 mod npm;
 mod playback;

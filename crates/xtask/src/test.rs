@@ -3,6 +3,7 @@
 mod browser;
 mod counts;
 mod desktop;
+mod encoders;
 mod mcp;
 mod schemas;
 mod sdk;
@@ -39,6 +40,8 @@ pub(crate) enum Suite {
     E2e,
     /// Grammars of JSON schemas: the JSON Schema test suite, and real schemas drawn from.
     Schemas,
+    /// Real encoders through the real program, against other engines.
+    Encoders,
     /// Official SDKs of every dialect against written answers and the starter model.
     Sdk,
     /// Real chat templates against Python's transformers.
@@ -70,6 +73,7 @@ pub(crate) fn run(suites: &[Suite]) -> Result<()> {
             Suite::Docs => ("docs", docs()),
             Suite::E2e => ("e2e", e2e(&starter)),
             Suite::Schemas => ("schemas", schemas::run(&starter)),
+            Suite::Encoders => ("encoders", encoders::run()),
             Suite::Sdk => ("sdk", sdk::run(&starter)),
             Suite::Templates => ("templates", templates::run()),
             Suite::Downloads => ("downloads", downloads()),

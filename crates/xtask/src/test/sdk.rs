@@ -5,8 +5,8 @@ use std::{path::Path, process::Command};
 
 use anyhow::Result;
 
-use super::{Outcome, PROGRAM, STARTER_GGUF, program, pytest, watch};
-use crate::{npm, playback, venv, workspace};
+use super::{Outcome, PROGRAM, STARTER_GGUF, encoders::ENCODERS, program, pytest, watch};
+use crate::{encoders, npm, playback, venv, workspace};
 
 /// Where tests find the folder of the model whose answers are played.
 const MODEL: &str = "MACMLX_PLAYBACK_MODEL";
@@ -18,6 +18,7 @@ pub(super) fn run(starter: &Path) -> Result<Outcome> {
     let folder = workspace::root().join("tests/sdk");
     let program = program(&["playback"])?;
     let model = playback::model()?;
+    let encoders = encoders::folder()?;
     let mut sum = Outcome::none();
     for name in PYTHON {
         let tests = folder.join(name);
@@ -26,6 +27,7 @@ pub(super) fn run(starter: &Path) -> Result<Outcome> {
             pytest(&python, &tests)
                 .env(PROGRAM, &program)
                 .env(MODEL, &model)
+                .env(ENCODERS, &encoders)
                 .env(STARTER_GGUF, starter),
         )?;
     }
@@ -33,6 +35,7 @@ pub(super) fn run(starter: &Path) -> Result<Outcome> {
         node(&folder.join("js"))?
             .env(PROGRAM, &program)
             .env(MODEL, &model)
+            .env(ENCODERS, &encoders)
             .env(STARTER_GGUF, starter),
     )?;
     Ok(sum)
