@@ -188,9 +188,8 @@ impl EncoderBuilder<'_> {
             }
         };
         weights.ignore(|key| {
-            let is_named =
-                |name: &&str| key.starts_with(*name) || key.contains(&format!(".{name}"));
-            T::UNUSED.iter().any(|name| is_named(&name))
+            let mut names = T::UNUSED.iter();
+            names.any(|name| key.starts_with(name) || key.contains(&format!(".{name}")))
         });
         Ok(Box::new(Reader::new(architecture, head, compute)?))
     }

@@ -1,11 +1,7 @@
 //! Every encoder fixture of `tests/parity` against what transformers and sentence-transformers
 //! computed with it.
 
-#![expect(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    reason = "a test fails by panicking"
-)]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{
     collections::HashMap,
@@ -15,12 +11,11 @@ use std::{
 };
 
 use macmlx_models::{
-    AnswerTokens, ComputePolicy, Encoder, EncoderOptions, EncoderText, LoadOptions, LoadedEncoder,
+    AnswerTokens, ComputePolicy, EncoderOptions, EncoderText, LoadOptions, LoadedEncoder,
     ModelError, load_encoder,
 };
 use mlx_rs::{Array, ops};
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 /// Float32 on both sides of vectors of length 1 and of scores up to 1.
 const FLOAT32: f32 = 2e-5;

@@ -7,76 +7,37 @@
     reason = "a test fails by panicking"
 )]
 
-use std::{
-    collections::HashMap,
-    fs,
-    path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+mod folder;
 
+use std::{collections::HashMap, fs};
+
+use folder::mlx;
 use macmlx_models::{
-    ComputePolicy, LoadOptions, ModelError, cache::CacheOptions, cache::KvQuantization, load,
+    ComputePolicy, LoadOptions, LoadedModel, ModelError,
+    cache::{CacheOptions, KvQuantization},
+    load,
 };
 use mlx_rs::{Array, ops};
 use serde_json::{Value, json};
 
-/// MLX has one default stream; tests take turns.
-fn mlx() -> MutexGuard<'static, ()> {
-    static MLX: Mutex<()> = Mutex::new(());
-    MLX.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A copy of a parity fixture to spoil.
-struct Folder {
-    _home: tempfile::TempDir,
-    path: PathBuf,
-}
+/// A generator to spoil.
+struct Folder(folder::Folder);
 
 impl Folder {
     fn of(fixture: &str) -> Self {
-        let home = tempfile::tempdir().unwrap();
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/parity/fixtures");
-        for entry in fs::read_dir(source.join(fixture)).unwrap() {
-            let entry = entry.unwrap();
-            fs::copy(entry.path(), home.path().join(entry.file_name())).unwrap();
-        }
-        Self {
-            path: home.path().to_owned(),
-            _home: home,
-        }
+        Self(folder::Folder::of(&format!("fixtures/{fixture}")))
     }
 
-    /// With settings of config.json set, or removed by `null`.
     fn with(self, settings: Value) -> Self {
-        let path = self.path.join("config.json");
-        let mut config: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
-        let config_map = config.as_object_mut().unwrap();
-        let Value::Object(settings) = settings else {
-            panic!("settings are an object")
-        };
-        for (name, value) in settings {
-            if value.is_null() {
-                config_map.shift_remove(&name);
-            } else {
-                config_map.insert(name, value);
-            }
-        }
-        fs::write(path, config.to_string()).unwrap();
-        self
+        Self(self.0.with(settings))
     }
 
-    /// With tensors changed.
     fn with_tensors(self, change: impl FnOnce(&mut HashMap<String, Array>)) -> Self {
-        let path = self.path.join("model.safetensors");
-        let mut tensors = Array::load_safetensors(&path).unwrap();
-        mlx_rs::transforms::eval(tensors.values()).unwrap();
-        change(&mut tensors);
-        Array::save_safetensors(tensors.iter(), None, &path).unwrap();
-        self
+        Self(self.0.with_tensors(change))
     }
 
-    fn load(&self) -> Result<macmlx_models::LoadedModel, ModelError> {
-        load(&self.path, &LoadOptions::default())
+    fn load(&self) -> Result<LoadedModel, ModelError> {
+        load(&self.0.path, &LoadOptions::default())
     }
 
     #[track_caller]
@@ -244,17 +205,17 @@ fn other_architectures_and_incomplete_folders() {
     assert!(matches!(error, Err(ModelError::UnknownArchitecture(name)) if name == "mamba"));
 
     let folder = Folder::of("llama-sharded");
-    fs::remove_file(folder.path.join("model-00002-of-00002.safetensors")).unwrap();
+    fs::remove_file(folder.0.path.join("model-00002-of-00002.safetensors")).unwrap();
     assert!(folder.error().contains("model-00002-of-00002.safetensors"));
 
     let folder = Folder::of("llama");
     fs::write(
-        folder.path.join("model.safetensors"),
+        folder.0.path.join("model.safetensors"),
         b"not a safetensors file",
     )
     .unwrap();
     assert!(matches!(folder.load(), Err(ModelError::WeightFile { .. })));
-    fs::remove_file(folder.path.join("config.json")).unwrap();
+    fs::remove_file(folder.0.path.join("config.json")).unwrap();
     assert!(matches!(folder.load(), Err(ModelError::Read { .. })));
 }
 
@@ -266,7 +227,7 @@ fn facts_say_how_weights_are_held() {
             compute,
             dequantize_budget_bytes,
         };
-        load(&Folder::of(fixture).path, &options).unwrap().facts
+        load(&Folder::of(fixture).0.path, &options).unwrap().facts
     };
     let dequantized = facts("llama-q4", ComputePolicy::Float32, u64::MAX);
     assert!(

@@ -40,7 +40,7 @@ const NAMES: PostNormNames = PostNormNames {
     norm: "output.LayerNorm",
 };
 
-/// What BERT and RoBERTa have in common.
+/// What BERT and `RoBERTa` have in common.
 #[derive(Debug)]
 pub(super) struct Trunk {
     words: Embedding,

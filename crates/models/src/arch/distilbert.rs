@@ -1,4 +1,4 @@
-//! DistilBERT: BERT without segments and pooler.
+//! `DistilBERT`: BERT without segments and pooler.
 
 use mlx_rs::Array;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! ModernBERT: pre-norm blocks with rotation, of which most attend within a window.
+//! `ModernBERT`: pre-norm blocks with rotation, of which most attend within a window.
 
 use mlx_rs::Array;
 use serde::Deserialize;
@@ -14,6 +14,7 @@ use crate::{
 };
 
 #[derive(Debug, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "as config.json has them")]
 pub(crate) struct Config {
     hidden_size: i32,
     num_hidden_layers: usize,

@@ -1,4 +1,4 @@
-//! RoBERTa and XLM-RoBERTa: BERT whose positions begin after the padding token's id.
+//! `RoBERTa` and `XLM-RoBERTa`: BERT whose positions begin after the padding token's id.
 
 use super::{
     EncoderArchitecture,
@@ -11,7 +11,7 @@ use crate::{
     weights::Weights,
 };
 
-/// RoBERTa.
+/// `RoBERTa`.
 #[derive(Debug)]
 pub(crate) struct Roberta(Trunk);
 

@@ -199,7 +199,7 @@ fn pools(module: &Module) -> Result<Vec<Pool>> {
             module.unsupported("include_prompt = false: prompts are read as part of a text")
         );
     }
-    let named = |name: &str| {
+    let pool = |name: &str| {
         Ok(match name {
             "cls" => Pool::First,
             "max" => Pool::Max,
@@ -211,11 +211,10 @@ fn pools(module: &Module) -> Result<Vec<Pool>> {
         })
     };
     let pools = match config.pooling_mode {
-        Some(OneOrMore::One(name)) => vec![named(&name)?],
-        Some(OneOrMore::More(names)) => names
-            .iter()
-            .map(|name| named(name))
-            .collect::<Result<_>>()?,
+        Some(OneOrMore::One(name)) => vec![pool(&name)?],
+        Some(OneOrMore::More(names)) => {
+            names.iter().map(|name| pool(name)).collect::<Result<_>>()?
+        }
         None => [
             (config.pooling_mode_cls_token, Pool::First),
             (config.pooling_mode_max_tokens, Pool::Max),
