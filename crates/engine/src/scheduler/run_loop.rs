@@ -24,6 +24,10 @@ use crate::{
     thread::{Owner, Turn},
 };
 
+/// Batches of texts are this much smaller than chunks of a prompt while somebody reads an answer as
+/// it comes: there are many more of them, and each is a pause.
+const SHARE_BESIDE_DECODE: usize = 4;
+
 /// Everything that lives on the MLX thread.
 pub(crate) struct Scheduler {
     pub(super) options: EngineOptions,
@@ -371,7 +375,12 @@ impl Owner for Scheduler {
             Action::Decode => self.decode(),
             Action::Encode => {
                 self.turns.encoded();
-                let budget = self.options.prefill_chunk;
+                let share = if self.decoding.is_empty() {
+                    1
+                } else {
+                    SHARE_BESIDE_DECODE
+                };
+                let budget = self.options.prefill_chunk / share;
                 self.encoding.turn(&mut self.pool.encoders, budget);
             }
             Action::Wait => {
