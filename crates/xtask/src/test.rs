@@ -172,7 +172,8 @@ fn e2e(starter: &Path) -> Result<Outcome> {
     watch(
         pytest(&python, &folder)
             .env(PROGRAM, program)
-            .env(STARTER_GGUF, starter),
+            .env(STARTER_GGUF, starter)
+            .env(encoders::ENCODERS, crate::encoders::folder()?),
     )
 }
 
