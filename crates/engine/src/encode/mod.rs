@@ -5,7 +5,10 @@
 
 mod batches;
 mod draft;
+mod entry;
 mod queue;
+mod rows;
 
 pub(crate) use draft::Draft;
-pub(crate) use queue::{Job, Queue};
+pub(crate) use entry::Job;
+pub(crate) use queue::Queue;

@@ -6,47 +6,26 @@
 //! - A request is started with its first batch; then its model stays until it has ended.
 //! - All rows of a request or an error: nothing is answered by halves.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::sync::Arc;
 
 use macmlx_inference::{InferenceError, ModelCard};
 use macmlx_models::{Encoder, EncoderText};
 use tokio::sync::oneshot;
 
 use super::{
-    Draft,
-    batches::{self, Pick, Rest, Waiting},
+    batches::{self, Pick, Rest},
+    entry::{Encoded, Encoding, Entry, Job, Work},
+    rows::{forward, shortened},
 };
 use crate::{
-    error::{Result as StepResult, StepError},
     job::{Ready, invalid},
-    pool::{ActiveTicket, Encoders, WaitTicket},
+    pool::Encoders,
     profile::Profile,
     thread::caught,
 };
 
 /// Bytes that MLX may keep for reuse between batches, whose arrays have sizes of their own.
 const KEPT_BYTES: usize = 256 << 20;
-
-/// A draft with its way back. Whoever drops the other end cancels it.
-#[derive(Debug)]
-pub(crate) struct Job {
-    pub(crate) draft: Draft,
-    pub(crate) answer: oneshot::Sender<Result<Encoded, InferenceError>>,
-    pub(crate) waiting: WaitTicket,
-    pub(crate) active: ActiveTicket,
-}
-
-/// What came of a job.
-#[derive(Debug)]
-pub(crate) struct Encoded {
-    /// In the order of the texts.
-    pub(crate) rows: Vec<Vec<f32>>,
-    /// Spent waiting for the model.
-    pub(crate) load: Duration,
-}
 
 /// Requests that wait or are computed.
 #[derive(Debug, Default)]
@@ -59,38 +38,6 @@ pub(crate) struct Queue {
     limit: Option<usize>,
 }
 
-#[derive(Debug)]
-struct Entry {
-    profile: Arc<Profile>,
-    work: Work,
-}
-
-#[derive(Debug)]
-enum Work {
-    Load(Ready),
-    Encode(Box<Encoding>),
-}
-
-#[derive(Debug)]
-struct Encoding {
-    job: Progress,
-    answer: oneshot::Sender<Result<Encoded, InferenceError>>,
-}
-
-/// How far a job is.
-#[derive(Debug)]
-struct Progress {
-    draft: Draft,
-    /// Shortest first.
-    rest: Vec<Waiting>,
-    rows: Vec<Vec<f32>>,
-    submitted: Instant,
-    load: Duration,
-    /// Gone once started.
-    waiting: Option<WaitTicket>,
-    active: ActiveTicket,
-}
-
 /// What is done in a turn.
 enum Step {
     Unload(usize),
@@ -99,73 +46,15 @@ enum Step {
     Batch(usize, Vec<Pick>),
 }
 
-impl Entry {
-    fn card(&self) -> &ModelCard {
-        &self.profile.card
-    }
-
-    fn is_cancelled(&self) -> bool {
-        match &self.work {
-            // Whoever asked may be gone; the load is wanted all the same.
-            Work::Load(_) => false,
-            Work::Encode(encoding) => encoding.answer.is_closed(),
-        }
-    }
-
-    fn is_started(&self) -> bool {
-        matches!(&self.work, Work::Encode(encoding) if encoding.job.waiting.is_none())
-    }
-
-    fn fail(self, error: InferenceError) {
-        match self.work {
-            Work::Load(ready) => {
-                let _ = ready.send(Err(error));
-            }
-            Work::Encode(encoding) => {
-                let _ = encoding.answer.send(Err(error));
-            }
-        }
-    }
-}
-
 impl Queue {
     /// Takes a job in.
     pub(crate) fn submit(&mut self, job: Job) {
-        let mut rest: Vec<Waiting> = job
-            .draft
-            .texts
-            .iter()
-            .enumerate()
-            .map(|(index, text)| Waiting {
-                length: text.ids.len(),
-                index,
-            })
-            .collect();
-        rest.sort_by_key(|text| text.length);
-        let progress = Progress {
-            rows: vec![Vec::new(); rest.len()],
-            rest,
-            submitted: Instant::now(),
-            load: Duration::ZERO,
-            waiting: Some(job.waiting),
-            active: job.active,
-            draft: job.draft,
-        };
-        self.entries.push(Entry {
-            profile: progress.draft.profile.clone(),
-            work: Work::Encode(Box::new(Encoding {
-                job: progress,
-                answer: job.answer,
-            })),
-        });
+        self.entries.push(Entry::encode(job));
     }
 
     /// Takes the wish for a model in.
     pub(crate) fn submit_load(&mut self, profile: Arc<Profile>, ready: Ready) {
-        self.entries.push(Entry {
-            profile,
-            work: Work::Load(ready),
-        });
+        self.entries.push(Entry::load(profile, ready));
     }
 
     /// Drops the encoder `id` once no started request needs it.
@@ -410,42 +299,4 @@ impl Queue {
             }
         }
     }
-}
-
-/// One row a text.
-fn forward(encoder: &dyn Encoder, texts: &[EncoderText<'_>]) -> StepResult<Vec<Vec<f32>>> {
-    let features = encoder.features() as usize;
-    let array = encoder.forward(texts)?;
-    mlx_rs::transforms::eval([&array])?;
-    let numbers = array.to_vec_exact::<f32>()?;
-    if features == 0 || numbers.len() != features * texts.len() {
-        return Err(StepError::Broken(
-            "an encoder gave another number of rows than texts",
-        ));
-    }
-    if !numbers.iter().all(|number| number.is_finite()) {
-        return Err(StepError::Broken(
-            "the model gave numbers that are none; its weights may be damaged",
-        ));
-    }
-    Ok(numbers
-        .chunks_exact(features)
-        .map(<[f32]>::to_vec)
-        .collect())
-}
-
-/// The first features, scaled to length 1.
-fn shortened(mut row: Vec<f32>, dimensions: u32) -> Vec<f32> {
-    row.truncate(dimensions as usize);
-    let length = row
-        .iter()
-        .map(|number| f64::from(*number).powi(2))
-        .sum::<f64>()
-        .sqrt();
-    if length > 0.0 {
-        for number in &mut row {
-            *number = (f64::from(*number) / length) as f32;
-        }
-    }
-    row
 }

@@ -4,6 +4,7 @@
 //! and [`decode`] compute, [`recovery`] says who pays when a step fails.
 
 mod decode;
+mod entry;
 mod policy;
 mod prefill;
 mod recovery;

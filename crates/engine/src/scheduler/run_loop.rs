@@ -1,6 +1,6 @@
 //! The queue and the turns: asks the policy, does what it says.
 
-use std::{cell::RefCell, collections::VecDeque, rc::Rc, sync::Arc, time::Instant};
+use std::{cell::RefCell, collections::VecDeque, rc::Rc, sync::Arc};
 
 use macmlx_chat::ChoiceOutput;
 use macmlx_inference::{FinishReason, InferenceError, ModelCard, Timings};
@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 
 use super::{
     decode::InFlight,
+    entry::Entry,
     policy::{self, Action, Head, State, Turns},
     request::Request,
     sequence::{Choice, Prefill, PromptLogprobs, Sequence},
@@ -47,48 +48,6 @@ pub(crate) struct Scheduler {
     /// MLX may hold buffers of what has ended.
     pub(super) has_garbage: bool,
     mask_threads: Arc<MaskThreads>,
-}
-
-/// What waits for the model it wants.
-enum Entry {
-    Generate(Box<Job>),
-    Load { card: Box<ModelCard>, ready: Ready },
-}
-
-impl Entry {
-    fn card(&self) -> &ModelCard {
-        match self {
-            Self::Generate(job) => &job.draft.profile.card,
-            Self::Load { card, .. } => card,
-        }
-    }
-
-    fn choices(&self) -> usize {
-        match self {
-            Self::Generate(job) => job.draft.outputs.len(),
-            Self::Load { .. } => 0,
-        }
-    }
-
-    fn is_cancelled(&self) -> bool {
-        match self {
-            Self::Generate(job) => {
-                job.events.is_closed() || job.ready.as_ref().is_some_and(Ready::is_closed)
-            }
-            // Whoever asked may be gone; the load is wanted all the same.
-            Self::Load { .. } => false,
-        }
-    }
-
-    /// Says once whether the model is there.
-    fn answer(&mut self, result: &Result<(), InferenceError>) {
-        if let Self::Generate(job) = self {
-            job.loaded = Some(Instant::now());
-            if let Some(ready) = job.ready.take() {
-                let _ = ready.send(result.clone());
-            }
-        }
-    }
 }
 
 impl Scheduler {
