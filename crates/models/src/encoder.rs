@@ -8,7 +8,7 @@ mod reader;
 
 use mlx_rs::Array;
 
-pub(crate) use self::batch::Batch;
+pub(crate) use self::batch::{Batch, Group, Masks};
 pub(crate) use self::head::{Head, Scorer};
 pub(crate) use self::modules::SentenceModules;
 pub(crate) use self::pooling::{Pool, Rows};
@@ -17,8 +17,8 @@ use crate::Result;
 
 /// A model that reads texts. Lives on the MLX thread.
 pub trait Encoder {
-    /// Reads `texts`, which are best of about the same length, since shorter ones are padded where
-    /// that saves work.
+    /// Reads `texts`. On a GPU they are best of about the same length, since all are padded to the
+    /// longest; on the CPU nothing is padded, and texts of exactly the same length save operations.
     ///
     /// The answer is `[texts, features]` of `f32`: vectors, pooled and normalized as the model's own
     /// files say, or one score from 0 to 1. Nothing is evaluated: the caller decides when.

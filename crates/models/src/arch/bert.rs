@@ -6,6 +6,7 @@ use serde::Deserialize;
 use super::EncoderArchitecture;
 use crate::{
     ModelError, Result,
+    compute::Compute,
     encoder::{Batch, EncoderSizes, EncoderText, Pool, Rows, Scorer},
     layers::{
         Activation, Embedding, LayerNorm, Linear, PostNormBlock, PostNormNames, PostNormShape,
@@ -102,15 +103,15 @@ impl Trunk {
         })
     }
 
-    pub(super) fn forward(&self, texts: &[EncoderText<'_>]) -> Result<Rows> {
-        let batch = Batch::new(texts);
+    pub(super) fn forward(&self, texts: &[EncoderText<'_>], compute: Compute) -> Result<Rows> {
+        let batch = Batch::new(texts, compute);
         let words = self.words.forward(&batch.tokens)?;
         let types = batch.segment_rows(&self.types)?;
         let positions = batch.positions(&self.positions, self.first_position)?;
         let mut h = self.norm.forward(&words.add(types)?.add(positions)?)?;
-        let mask = batch.mask(None, h.dtype())?;
+        let masks = batch.masks(None, h.dtype())?;
         for layer in &self.layers {
-            h = layer.forward(&h, &batch, mask.as_ref())?;
+            h = layer.forward(&h, &batch, &masks)?;
         }
         Ok(batch.rows(h))
     }
@@ -143,8 +144,8 @@ impl EncoderArchitecture for Bert {
         Ok(scorer.with_dense(pooler, Activation::Tanh))
     }
 
-    fn forward(&self, texts: &[EncoderText<'_>]) -> Result<Rows> {
-        self.0.forward(texts)
+    fn forward(&self, texts: &[EncoderText<'_>], compute: Compute) -> Result<Rows> {
+        self.0.forward(texts, compute)
     }
 
     fn sizes(&self) -> EncoderSizes {

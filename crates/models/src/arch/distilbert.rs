@@ -6,6 +6,7 @@ use serde::Deserialize;
 use super::EncoderArchitecture;
 use crate::{
     Result,
+    compute::Compute,
     encoder::{Batch, EncoderSizes, EncoderText, Pool, Rows, Scorer},
     layers::{
         Activation, Embedding, LayerNorm, Linear, PostNormBlock, PostNormNames, PostNormShape,
@@ -87,13 +88,13 @@ impl EncoderArchitecture for DistilBert {
         Ok(scorer.with_dense(dense, Activation::Relu))
     }
 
-    fn forward(&self, texts: &[EncoderText<'_>]) -> Result<Rows> {
-        let batch = Batch::new(texts);
+    fn forward(&self, texts: &[EncoderText<'_>], compute: Compute) -> Result<Rows> {
+        let batch = Batch::new(texts, compute);
         let words = self.words.forward(&batch.tokens)?;
         let mut h = self.norm.forward(&words.add(batch.positions(&self.positions, 0)?)?)?;
-        let mask = batch.mask(None, h.dtype())?;
+        let masks = batch.masks(None, h.dtype())?;
         for layer in &self.layers {
-            h = layer.forward(&h, &batch, mask.as_ref())?;
+            h = layer.forward(&h, &batch, &masks)?;
         }
         Ok(batch.rows(h))
     }

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     Encoder, Model, ModelError, Result,
+    compute::Compute,
     encoder::{AnswerTokens, EncoderSizes, EncoderText, Pool, Rows, Scorer},
     load::EncoderBuilder,
     weights::Weights,
@@ -59,7 +60,7 @@ pub(crate) trait EncoderArchitecture: Sized + std::fmt::Debug + 'static {
     }
 
     /// Hidden states of all tokens of `texts`, of which there is at least one.
-    fn forward(&self, texts: &[EncoderText<'_>]) -> Result<Rows>;
+    fn forward(&self, texts: &[EncoderText<'_>], compute: Compute) -> Result<Rows>;
 
     fn sizes(&self) -> EncoderSizes;
 }

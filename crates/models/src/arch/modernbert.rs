@@ -6,7 +6,8 @@ use serde::Deserialize;
 use super::EncoderArchitecture;
 use crate::{
     ModelError, Result,
-    encoder::{Batch, EncoderSizes, EncoderText, Pool, Rows, Scorer},
+    compute::Compute,
+    encoder::{Batch, EncoderSizes, EncoderText, Masks, Pool, Rows, Scorer},
     layers::{
         Activation, Embedding, LayerNorm, Linear, Projections, Rope, RopeConfig, SelfAttention,
     },
@@ -114,16 +115,10 @@ impl Block {
         })
     }
 
-    fn forward(
-        &self,
-        x: &Array,
-        batch: &Batch,
-        mask: Option<&Array>,
-        rope: &Rope,
-    ) -> Result<Array> {
+    fn forward(&self, x: &Array, batch: &Batch, masks: &Masks, rope: &Rope) -> Result<Array> {
         let normed = self.attn_norm.as_ref().map(|norm| norm.forward(x)).transpose()?;
         let normed = normed.as_ref().unwrap_or(x);
-        let h = self.attn.forward(normed, batch, mask, Some(rope))?.add(x)?;
+        let h = self.attn.forward(normed, batch, masks, Some(rope))?.add(x)?;
         let [input, gate] = self.wi.forward(&self.mlp_norm.forward(&h)?)?;
         Ok(self.wo.forward(&self.activation.gate(&input, &gate)?)?.add(h)?)
     }
@@ -195,18 +190,18 @@ impl EncoderArchitecture for ModernBert {
         Ok(scorer.with_dense(dense, activation).with_norm(norm))
     }
 
-    fn forward(&self, texts: &[EncoderText<'_>]) -> Result<Rows> {
-        let batch = Batch::new(texts);
+    fn forward(&self, texts: &[EncoderText<'_>], compute: Compute) -> Result<Rows> {
+        let batch = Batch::new(texts, compute);
         let mut h = self.norm.forward(&self.tok_embeddings.forward(&batch.tokens)?)?;
-        let global = batch.mask(None, h.dtype())?;
-        let local = batch.mask(Some(self.window), h.dtype())?;
+        let global = batch.masks(None, h.dtype())?;
+        let local = batch.masks(Some(self.window), h.dtype())?;
         for layer in &self.layers {
-            let (mask, rope) = if layer.is_local {
+            let (masks, rope) = if layer.is_local {
                 (&local, &self.local_rope)
             } else {
                 (&global, &self.global_rope)
             };
-            h = layer.forward(&h, &batch, mask.as_ref(), rope)?;
+            h = layer.forward(&h, &batch, masks, rope)?;
         }
         Ok(batch.rows(self.final_norm.forward(&h)?))
     }

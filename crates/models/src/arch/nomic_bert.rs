@@ -8,7 +8,8 @@ use serde::Deserialize;
 use super::EncoderArchitecture;
 use crate::{
     ModelError, Result,
-    encoder::{Batch, EncoderSizes, EncoderText, Pool, Rows, Scorer},
+    compute::Compute,
+    encoder::{Batch, EncoderSizes, EncoderText, Masks, Pool, Rows, Scorer},
     layers::{
         Activation, Embedding, LayerNorm, Linear, Projections, Rope, RopeConfig, SelfAttention,
     },
@@ -170,14 +171,8 @@ impl Block {
         })
     }
 
-    fn forward(
-        &self,
-        x: &Array,
-        batch: &Batch,
-        mask: Option<&Array>,
-        rope: &Rope,
-    ) -> Result<Array> {
-        let attended = self.attention.forward(x, batch, mask, Some(rope))?;
+    fn forward(&self, x: &Array, batch: &Batch, masks: &Masks, rope: &Rope) -> Result<Array> {
+        let attended = self.attention.forward(x, batch, masks, Some(rope))?;
         let h = self.attention_norm.forward(&attended.add(x)?)?;
         let [gate, up] = self.gate_up.forward(&h)?;
         let mlp = self.down.forward(&self.activation.gate(&gate, &up)?)?;
@@ -247,14 +242,14 @@ impl EncoderArchitecture for NomicBert {
         Ok(scorer.with_dense(pooler, Activation::Tanh))
     }
 
-    fn forward(&self, texts: &[EncoderText<'_>]) -> Result<Rows> {
-        let batch = Batch::new(texts);
+    fn forward(&self, texts: &[EncoderText<'_>], compute: Compute) -> Result<Rows> {
+        let batch = Batch::new(texts, compute);
         let words = self.words.forward(&batch.tokens)?;
         let types = batch.segment_rows(&self.types)?;
         let mut h = self.norm.forward(&words.add(types)?)?;
-        let mask = batch.mask(None, h.dtype())?;
+        let masks = batch.masks(None, h.dtype())?;
         for layer in &self.layers {
-            h = layer.forward(&h, &batch, mask.as_ref(), &self.rope)?;
+            h = layer.forward(&h, &batch, &masks, &self.rope)?;
         }
         Ok(batch.rows(h))
     }

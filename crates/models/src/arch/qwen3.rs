@@ -7,6 +7,7 @@ use super::{Architecture, EncoderArchitecture, warn_of_unused_window};
 use crate::{
     LogitsRows, Model, ModelError, Result, Segment,
     cache::{CacheOptions, CacheShape, SequenceCache},
+    compute::Compute,
     encoder::{AnswerTokens, EncoderSizes, EncoderText, Pool, Rows, Scorer},
     layers::{
         Activation, Embedding, GatedMlp, Heads, Linear, Output, Projections, RmsNorm, Rope,
@@ -237,7 +238,7 @@ impl EncoderArchitecture for Qwen3Encoder {
         Ok(Scorer::new(Pool::Last, Linear::new(&Matrix::Dense(difference), None, None)?))
     }
 
-    fn forward(&self, texts: &[EncoderText<'_>]) -> Result<Rows> {
+    fn forward(&self, texts: &[EncoderText<'_>], _compute: Compute) -> Result<Rows> {
         let tokens = texts.iter().flat_map(|text| text.tokens.iter().copied());
         let lengths: Vec<_> = texts.iter().map(|text| text.tokens.len()).collect();
         let tokens = Array::from_iter(tokens, &[lengths.iter().sum::<usize>() as i32]);

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     Result,
+    compute::Compute,
     encoder::{EncoderSizes, EncoderText, Pool, Rows, Scorer},
     layers::{Activation, Linear},
     weights::Weights,
@@ -34,8 +35,8 @@ impl EncoderArchitecture for Roberta {
         Ok(Scorer::load(output, hidden, Pool::First, true)?.with_dense(dense, Activation::Tanh))
     }
 
-    fn forward(&self, texts: &[EncoderText<'_>]) -> Result<Rows> {
-        self.0.forward(texts)
+    fn forward(&self, texts: &[EncoderText<'_>], compute: Compute) -> Result<Rows> {
+        self.0.forward(texts, compute)
     }
 
     fn sizes(&self) -> EncoderSizes {

@@ -11,6 +11,7 @@ pub(crate) struct Reader<T> {
     architecture: T,
     head: Head,
     sizes: EncoderSizes,
+    compute: Compute,
     /// On the CPU, where half of the texts are computed beside the others: most of MLX's work there
     /// is on one thread a stream.
     second_stream: Option<Stream>,
@@ -26,6 +27,7 @@ impl<T: EncoderArchitecture> Reader<T> {
             sizes: architecture.sizes(),
             architecture,
             head,
+            compute,
             second_stream,
         })
     }
@@ -49,7 +51,8 @@ impl<T: EncoderArchitecture> Reader<T> {
     }
 
     fn read(&self, texts: &[EncoderText<'_>]) -> Result<Array> {
-        self.head.forward(&self.architecture.forward(texts)?)
+        let rows = self.architecture.forward(texts, self.compute)?;
+        self.head.forward(&rows)
     }
 }
 
@@ -87,16 +90,19 @@ impl<T: EncoderArchitecture> Encoder for Reader<T> {
     }
 }
 
-/// How many of the shorter texts, which come first, make about half of the work when each part is
-/// padded to its longest.
-fn even_split(sorted: &[EncoderText<'_>]) -> usize {
-    let length = |index: usize| sorted[index].tokens.len();
-    let count = sorted.len();
-    let work = |split: usize| match split {
-        0 => count * length(count - 1),
-        _ => (split * length(split - 1)).max((count - split) * length(count - 1)),
+/// How many of the first texts have about half of the tokens.
+fn even_split(texts: &[EncoderText<'_>]) -> usize {
+    let total: usize = texts.iter().map(|text| text.tokens.len()).sum();
+    let mut before = 0;
+    let larger_part = |text: &EncoderText<'_>| {
+        let part = before.max(total - before);
+        before += text.tokens.len();
+        part
     };
-    (0..count).min_by_key(|&split| work(split)).unwrap_or(0)
+    let parts = texts.iter().map(larger_part).enumerate();
+    parts
+        .min_by_key(|(_, part)| *part)
+        .map_or(0, |(split, _)| split)
 }
 
 #[cfg(test)]
@@ -104,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn halves_are_even_by_padded_tokens() {
+    fn halves_are_even_by_tokens() {
         let tokens = [0; 64];
         let split = |lengths: &[usize]| {
             let texts = lengths.iter().map(|&length| EncoderText {
@@ -117,6 +123,7 @@ mod tests {
         assert_eq!(split(&[9, 9]), 1);
         assert_eq!(split(&[9; 8]), 4);
         assert_eq!(split(&[5, 5, 5, 5, 20]), 4);
+        assert_eq!(split(&[1, 40]), 1);
         assert_eq!(split(&[10, 10, 10, 30, 30]), 3);
     }
 }

@@ -3,7 +3,11 @@
 use mlx_rs::Array;
 
 use super::{Activation, LayerNorm, Linear, Projections, SelfAttention};
-use crate::{Result, encoder::Batch, weights::Scope};
+use crate::{
+    Result,
+    encoder::{Batch, Masks},
+    weights::Scope,
+};
 
 /// Sizes and settings of a block.
 #[derive(Debug, Clone, Copy)]
@@ -68,9 +72,9 @@ impl PostNormBlock {
         })
     }
 
-    /// `[rows, hidden]` to the same shape; `mask` is added to the scores of attention.
-    pub(crate) fn forward(&self, x: &Array, batch: &Batch, mask: Option<&Array>) -> Result<Array> {
-        let attended = self.attention.forward(x, batch, mask, None)?;
+    /// `[rows, hidden]` to the same shape.
+    pub(crate) fn forward(&self, x: &Array, batch: &Batch, masks: &Masks) -> Result<Array> {
+        let attended = self.attention.forward(x, batch, masks, None)?;
         let h = self.attention_norm.forward(&attended.add(x)?)?;
         let mlp = self.activation.apply(&self.up.forward(&h)?)?;
         self.norm.forward(&self.down.forward(&mlp)?.add(h)?)

@@ -7,7 +7,11 @@ use mlx_rs::{
 };
 
 use super::{Linear, Projections, Rope};
-use crate::{Result, compute::Compute, encoder::Batch};
+use crate::{
+    Result,
+    compute::Compute,
+    encoder::{Batch, Group, Masks},
+};
 
 /// Projections of rows, attention within each text, and the projection of what it gives.
 #[derive(Debug)]
@@ -28,37 +32,55 @@ impl SelfAttention {
         }
     }
 
-    /// `[rows, features]` of the batch to the same shape. `mask` is added to the scores; `rope`
-    /// rotates queries and keys.
+    /// `[rows, features]` of the batch to the same shape. `rope` rotates queries and keys.
     pub(crate) fn forward(
         &self,
         x: &Array,
         batch: &Batch,
+        masks: &Masks,
+        rope: Option<&Rope>,
+    ) -> Result<Array> {
+        let qkv = self.qkv.forward(x)?;
+        let attended = batch
+            .groups(masks)
+            .map(|(group, mask)| self.attend(&qkv, group, mask, rope))
+            .collect::<Result<Vec<_>>>()?;
+        self.output.forward(&match &*attended {
+            [one] => one.clone(),
+            several => ops::concatenate(several, 0)?,
+        })
+    }
+
+    fn attend(
+        &self,
+        qkv: &[Array; 3],
+        group: &Group,
         mask: Option<&Array>,
         rope: Option<&Rope>,
     ) -> Result<Array> {
-        let [queries, keys, values] = self.qkv.forward(x)?;
-        let dim = queries.dim(-1) / self.heads;
-        let by_head = |x: Array| -> Result<Array> {
-            Ok(x.reshape(&[batch.texts, batch.length, self.heads, dim])?
-                .transpose_axes(&[0, 2, 1, 3])?)
+        let width = qkv[0].dim(-1);
+        let dim = width / self.heads;
+        let by_head = |x: &Array| -> Result<Array> {
+            let x = group.of(x)?;
+            let x = x.reshape(&[group.texts, group.length, self.heads, dim])?;
+            Ok(x.transpose_axes(&[0, 2, 1, 3])?)
         };
         let rotated = |x: Array| match rope {
             Some(rope) => rope.rotate(&x, 0),
             None => Ok(x),
         };
-        let queries = rotated(by_head(queries)?)?;
-        let keys = rotated(by_head(keys)?)?;
-        let (values, scale) = (by_head(values)?, (dim as f32).powf(-0.5));
+        let queries = rotated(by_head(&qkv[0])?)?;
+        let keys = rotated(by_head(&qkv[1])?)?;
+        let (values, scale) = (by_head(&qkv[2])?, (dim as f32).powf(-0.5));
         let attended = if self.by_arithmetic {
             attend_by_arithmetic(&queries, &keys, &values, scale, mask)?
         } else {
             let mask = mask.map(ScaledDotProductAttentionMask::from);
             fast::scaled_dot_product_attention(queries, keys, values, scale, mask, None)?
         };
-        let attended = attended.transpose_axes(&[0, 2, 1, 3])?;
-        self.output
-            .forward(&attended.reshape(&[-1, self.heads * dim])?)
+        Ok(attended
+            .transpose_axes(&[0, 2, 1, 3])?
+            .reshape(&[-1, width])?)
     }
 }
 
