@@ -48,7 +48,7 @@ pub struct Rendered {
     may_reason: bool,
     /// The output goes on from what the client has written of the answer.
     continues_message: bool,
-    /// The end of `text` that its output goes on from: what opens a reasoning block or a call.
+    /// The end of `text` that its output goes on from: what opens a reasoning block or a message.
     pub opened: String,
     single_tool_call: bool,
     checks: OutputChecks,
@@ -151,11 +151,10 @@ impl ChatModel {
         };
         let mut formats: Vec<&'static dyn Format> = self.formats.reasoning.into_iter().collect();
         let mut checks = OutputChecks::default();
-        let mut begun = None;
         if !chat.tools.is_empty() && chat.tool_choice != ToolChoice::None {
             let format = self.check_tools(template)?;
+            check_choice(chat)?;
             checks = OutputChecks::new(&chat.tools, &chat.tool_choice)?;
-            begun = self.begin_call(format, chat)?;
             // One format may be of both kinds.
             formats.retain(|other| other.name() != format.name() || other.kind() != format.kind());
             formats.push(format);
@@ -163,19 +162,10 @@ impl ChatModel {
         let reasoning = self.check_reasoning(template, chat, reasoning)?;
         self.check_images(&chat.messages)?;
 
-        let mut text = template.render(chat, &reasoning)?;
-        let mut opened = self.opened(chat, &formats, &text);
-        let mut starts_in_reasoning =
+        let text = template.render(chat, &reasoning)?;
+        let opened = self.opened(chat, &formats, &text);
+        let starts_in_reasoning =
             OutputParser::new(&formats, Tools::default(), &opened).in_reasoning();
-        if let Some(begun) = begun {
-            if std::mem::take(&mut starts_in_reasoning) {
-                let close = formats.iter().find_map(|format| format.reasoning_close());
-                text.push_str(close.unwrap_or_default());
-                opened.clear();
-            }
-            text.push_str(&begun);
-            opened.push_str(&begun);
-        }
         let tokens = self.tokenizer.encode(&text, false)?;
         Ok(Rendered {
             text,
@@ -265,6 +255,7 @@ impl ChatModel {
             tools: &tools,
             tool_choice: &rendered.tool_choice,
             single_tool_call: rendered.single_tool_call,
+            opened: &rendered.opened,
             starts_in_reasoning: rendered.starts_in_reasoning,
             may_reason: rendered.may_reason,
             answer,
@@ -309,40 +300,6 @@ impl ChatModel {
                 ),
             )
         })
-    }
-
-    /// The beginning of a call that the request demands. `None`: it demands none.
-    fn begin_call(
-        &self,
-        format: &dyn Format,
-        chat: &ChatPrompt,
-    ) -> Result<Option<String>, InferenceError> {
-        let name = match &chat.tool_choice {
-            ToolChoice::Auto | ToolChoice::None => return Ok(None),
-            ToolChoice::Required => match chat.tools.as_slice() {
-                [only] => Some(only.name.as_str()),
-                _ => None,
-            },
-            ToolChoice::Named(name) if chat.tools.iter().any(|tool| tool.name == *name) => {
-                Some(name.as_str())
-            }
-            ToolChoice::Named(name) => {
-                return Err(InferenceError::InvalidRequest {
-                    param: Some("tool_choice".into()),
-                    message: format!("`tool_choice` names `{name}`, which is not among `tools`"),
-                });
-            }
-        };
-        let begun = format.begin_call(name).ok_or_else(|| {
-            unsupported(
-                "tool_choice",
-                format!(
-                    "`{}` can be offered tools (`auto`) but not made to call any one of them",
-                    self.id
-                ),
-            )
-        })?;
-        Ok(Some(begun))
     }
 
     /// An image is part of the question, so a model that does not see refuses it. In the result of
@@ -410,6 +367,19 @@ impl Rendered {
             checks: OutputChecks::default(),
             first_space: FirstSpace::Keep,
         }
+    }
+}
+
+/// The tool that must be called is one of those offered.
+fn check_choice(chat: &ChatPrompt) -> Result<(), InferenceError> {
+    match &chat.tool_choice {
+        ToolChoice::Named(name) if chat.tools.iter().all(|tool| tool.name != *name) => {
+            Err(InferenceError::InvalidRequest {
+                param: Some("tool_choice".into()),
+                message: format!("`tool_choice` names `{name}`, which is not among `tools`"),
+            })
+        }
+        _ => Ok(()),
     }
 }
 

@@ -13,17 +13,24 @@
 //! begins: before it, any text is allowed up to the closing marker.
 
 mod answer;
+mod calls;
 mod compiler;
 mod gbnf;
 mod output;
+mod parameters;
+mod pattern;
+mod prepare;
 mod rules;
 mod schema;
 mod vocabulary;
 
+pub use calls::{Callable, Calls, Marked, Wanted};
 pub use compiler::Constraint;
 pub(crate) use compiler::GrammarCompiler;
 pub(crate) use output::{OutputGrammar, lark};
-pub use rules::{Callable, Calls, Rules, Symbol};
+pub use parameters::{Alternative, Items, Parameter, Parameters};
+pub use pattern::Pattern;
+pub use rules::{Rules, Symbol};
 
 /// The one line of a message of llguidance's that says what is wrong; it shows where as well, over
 /// several lines.

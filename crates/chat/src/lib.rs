@@ -36,7 +36,10 @@ pub use chat_model::{ChatModel, Rendered};
 pub use choice_output::ChoiceOutput;
 pub use detokenizer::{Detokenizer, FirstSpace, SpecialTokens};
 pub use encoder_tokenizer::{AnswerTokens, EncoderTokenizer};
-pub use grammar::{Callable, Calls, Constraint, Rules, Symbol};
+pub use grammar::{
+    Alternative, Callable, Calls, Constraint, Items, Marked, Parameter, Parameters, Pattern, Rules,
+    Symbol, Wanted,
+};
 pub use output::{
     Block, CallPart, OutputParser, Piece, Sink, Span, Step, Tools,
     formats::{FORMATS, Format, Kind, detect as detect_format},

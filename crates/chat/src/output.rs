@@ -15,6 +15,7 @@ mod value_end;
 pub use block::{Block, Sink, Step};
 pub use parser::OutputParser;
 pub use tools::Tools;
+pub(crate) use tools::parameter_types;
 
 /// A part of the output.
 #[derive(Debug, Clone, PartialEq, Eq)]

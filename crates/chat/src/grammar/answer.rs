@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::{
     gbnf,
+    pattern::Pattern,
     rules::{Rules, Symbol},
     schema,
 };
@@ -21,7 +22,7 @@ pub(super) fn symbol(rules: &mut Rules<'_>, grammar: &Grammar) -> Result<Symbol,
             schema::check(schema).map_err(refuse)?;
             Ok(rules.json(schema))
         }
-        Language::Regex(pattern) => Ok(rules.regex(pattern)),
+        Language::Regex(pattern) => Ok(rules.text(&Pattern::regex(pattern))),
         Language::Choice(texts) if texts.is_empty() => {
             Err(refuse("there is nothing to choose from".into()))
         }

@@ -2,19 +2,20 @@
 
 use std::fmt::Write;
 
-use macmlx_inference::ToolDefinition;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::schema;
+use super::{
+    calls::Callable,
+    pattern::{Pattern, quoted},
+    schema,
+};
 use crate::Tokenizer;
-
-/// Any text that has no special token in it.
-const TEXT: &str = "/(?s:.*)/";
 
 /// Rules of one grammar. Formats add to it how their blocks are written.
 #[derive(Debug)]
 pub struct Rules<'a> {
     tokenizer: &'a Tokenizer,
+    opened: &'a str,
     text: String,
     count: usize,
 }
@@ -23,29 +24,6 @@ pub struct Rules<'a> {
 /// several of these.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Symbol(String);
-
-/// How a format writes calls: a block or several.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Calls {
-    /// What begins the first call wherever it stands. Empty: calls are the whole output, and text
-    /// that begins otherwise is none.
-    pub open: String,
-    /// All that follows `open`, up to the end of the last call.
-    pub body: Symbol,
-}
-
-/// A tool that may be called.
-#[derive(Debug, Clone, Copy)]
-pub struct Callable<'a> {
-    pub tool: &'a ToolDefinition,
-}
-
-impl Callable<'_> {
-    /// JSON Schema of the arguments object.
-    pub fn schema(&self) -> &Value {
-        &self.tool.parameters
-    }
-}
 
 impl std::fmt::Display for Symbol {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -69,6 +47,16 @@ impl Symbol {
         Self(format!("({self})?"))
     }
 
+    /// At least and at most so many times.
+    #[must_use]
+    pub fn times(&self, min: u64, max: Option<u64>) -> Self {
+        match max {
+            Some(0) => Self("\"\"".into()),
+            Some(max) => Self(format!("({self}){{{min},{max}}}")),
+            None => Self(format!("({self}){{{min},}}")),
+        }
+    }
+
     /// Any number of times, none included.
     #[must_use]
     pub fn repeated(&self) -> Self {
@@ -82,9 +70,10 @@ fn join<'a>(symbols: impl IntoIterator<Item = &'a Symbol>, separator: &str) -> S
 }
 
 impl<'a> Rules<'a> {
-    pub(super) fn new(tokenizer: &'a Tokenizer) -> Self {
+    pub(super) fn new(tokenizer: &'a Tokenizer, opened: &'a str) -> Self {
         Self {
             tokenizer,
+            opened,
             text: String::new(),
             count: 0,
         }
@@ -96,9 +85,23 @@ impl<'a> Rules<'a> {
         self.text
     }
 
-    /// Gives an expression a name.
+    /// The end of the prompt that the output goes on from: what it opens for the model.
+    pub fn opened(&self) -> &str {
+        self.opened
+    }
+
+    /// Gives an expression a name. What is used more than once should have one.
     pub fn rule(&mut self, symbol: &Symbol) -> Symbol {
         self.named("", &symbol.0)
+    }
+
+    /// A rule that may stand in its own definition.
+    pub fn recursive(&mut self, define: impl FnOnce(&mut Self, &Symbol) -> Symbol) -> Symbol {
+        self.count += 1;
+        let name = format!("rule_{}", self.count);
+        let body = define(self, &Symbol(name.clone()));
+        let _ = writeln!(self.text, "{name}: {body}");
+        Symbol(name)
     }
 
     /// Exactly this text. Special tokens in it are meant as such.
@@ -121,30 +124,47 @@ impl<'a> Rules<'a> {
         Symbol(parts.join(" "))
     }
 
-    /// Text that matches a regular expression in the syntax of Rust's `regex`.
-    pub fn regex(&self, pattern: &str) -> Symbol {
-        Symbol(format!("/{}/", llguidance::regex_to_lark(pattern, "")))
+    /// A text of the pattern, and nothing that would make it longer behind it.
+    pub fn text(&mut self, pattern: &Pattern) -> Symbol {
+        self.terminal(pattern)
     }
 
-    /// Any text, special tokens aside.
-    pub fn text(&self) -> Symbol {
-        Symbol(TEXT.into())
+    /// White space that models put behind reasoning and before calls, or none; the output does not
+    /// have it.
+    pub fn gap(&self) -> Symbol {
+        Symbol(r"/[ \t\r\n]{0,8}/".into())
     }
 
-    /// Text up to the first `close`, and that.
+    /// A line break, or none.
+    pub fn line(&self) -> Symbol {
+        Symbol("/\\n?/".into())
+    }
+
+    /// Any text up to the first `close`, and that.
     pub fn until(&mut self, close: &str) -> Symbol {
-        match self.first_special(close) {
-            Some((0, ..)) => {
-                let close = self.literal(close);
-                Symbol::sequence([&self.text(), &close])
-            }
-            // A special token behind text cannot be part of what a lexeme ends with.
-            Some((at, ..)) => {
-                let head = self.until(&close[..at]);
-                Symbol::sequence([&head, &self.literal(&close[at..])])
-            }
-            None => self.named(&format!("[suffix={}]", quoted(close)), TEXT),
+        self.ended(&Pattern::any().without(&[close]), close)
+    }
+
+    /// A text of the pattern and `close` behind it, where this stands first.
+    pub fn ended(&mut self, pattern: &Pattern, close: &str) -> Symbol {
+        let special = self.first_special(close);
+        let (head, tail) = close.split_at(special.map_or(close.len(), |(at, ..)| at));
+        let text = if head.is_empty() {
+            pattern.clone()
+        } else {
+            pattern.then(&Pattern::exactly(head))
+        };
+        let text = self.terminal(&text);
+        if tail.is_empty() {
+            return self.named("[lazy]", &text.0);
         }
+        // A special token ends any text before it.
+        Symbol::sequence([&text, &self.literal(tail)])
+    }
+
+    /// Whether a text is written with special tokens only.
+    pub fn is_special(&self, text: &str) -> bool {
+        !self.literal(text).0.contains('"')
     }
 
     /// JSON text that a schema accepts.
@@ -153,10 +173,28 @@ impl<'a> Rules<'a> {
         self.named("", &format!("%json {schema}"))
     }
 
-    /// The arguments object of a call: what the schema accepts when the tool is strict. Otherwise
-    /// the schema is followed as far as it can be, since agents send schemas that nobody enforces.
+    /// JSON text of one of a tool's parameters: what `schema` accepts when the tool is strict.
+    /// Otherwise the schema is followed as far as it can be, since agents send schemas that nobody
+    /// enforces.
+    pub fn value(&mut self, callable: &Callable<'_>, schema: &Value) -> Symbol {
+        let schema = schema::enforceable(schema, callable.tool.strict, &json!({}));
+        self.named("", &format!("%json {schema}"))
+    }
+
+    /// The arguments object of a call as JSON, enforced as [`Self::value`] says.
     pub fn arguments(&mut self, callable: &Callable<'_>) -> Symbol {
         let schema = schema::of_arguments(callable.tool);
+        self.named("", &format!("%json {schema}"))
+    }
+
+    /// A call as one JSON object of a name and the arguments.
+    pub fn call_object(
+        &mut self,
+        callable: &Callable<'_>,
+        name_key: &str,
+        arguments_key: &str,
+    ) -> Symbol {
+        let schema = schema::of_call(callable.tool, name_key, arguments_key);
         self.named("", &format!("%json {schema}"))
     }
 
@@ -172,6 +210,13 @@ impl<'a> Rules<'a> {
         Symbol(name)
     }
 
+    fn terminal(&mut self, pattern: &Pattern) -> Symbol {
+        self.count += 1;
+        let name = format!("TEXT_{}", self.count);
+        let _ = writeln!(self.text, "{name}: {pattern}");
+        Symbol(name)
+    }
+
     /// The first special token in a text: where, how long, and its id.
     fn first_special(&self, text: &str) -> Option<(usize, usize, u32)> {
         self.tokenizer
@@ -183,8 +228,4 @@ impl<'a> Rules<'a> {
             })
             .min_by_key(|(at, len, id)| (*at, std::cmp::Reverse(*len), *id))
     }
-}
-
-fn quoted(text: &str) -> String {
-    Value::from(text).to_string()
 }

@@ -4,14 +4,10 @@ use llguidance::{GrammarBuilder, JsonCompileOptions, api::ParserLimits};
 use macmlx_inference::ToolDefinition;
 use serde_json::{Map, Value, json};
 
-use super::brief;
+use super::{brief, prepare::prepared};
 
 /// Where llguidance looks for options; a client's own are not ours to follow.
 const OPTIONS: &str = "x-guidance";
-
-/// White space between the parts of a JSON text: as much as people indent by, not as much as a weak
-/// model can spend its tokens on.
-const WHITE_SPACE: &str = r"[ ]?|\n[ \t]{0,32}";
 
 /// Keywords whose members, by name or position, are schemas themselves.
 const MAPS: [&str; 4] = ["properties", "patternProperties", "$defs", "definitions"];
@@ -23,25 +19,68 @@ const SEARCH_LIMIT: usize = 2000;
 
 /// The schema with our own options in it.
 pub(super) fn with_options(schema: &Value, is_lenient: bool) -> Value {
-    match schema {
-        Value::Object(keywords) => {
-            let mut keywords = keywords.clone();
+    match prepared(schema) {
+        Value::Object(mut keywords) => {
             keywords.insert(
                 OPTIONS.into(),
-                json!({"whitespace_pattern": WHITE_SPACE, "lenient": is_lenient}),
+                json!({
+                    "whitespace_flexible": false,
+                    "item_separator": ", ?",
+                    "key_separator": ": ?",
+                    "lenient": is_lenient,
+                }),
             );
             Value::Object(keywords)
         }
         // Everything or nothing.
         Value::Bool(true) => with_options(&json!({}), is_lenient),
-        other => other.clone(),
+        other => other,
     }
 }
 
 /// Schema of a tool's arguments: always an object, and for tools that are not strict as much of
 /// their schema as can be enforced.
 pub(super) fn of_arguments(tool: &ToolDefinition) -> Value {
-    let schema = match &tool.parameters {
+    let any = json!({"type": "object"});
+    enforceable(&arguments(tool), tool.strict, &any)
+}
+
+/// Schema of a call as an object of a name and such arguments.
+pub(super) fn of_call(tool: &ToolDefinition, name_key: &str, arguments_key: &str) -> Value {
+    let call = |arguments: Value| {
+        json!({
+            "type": "object",
+            "properties": {name_key: {"const": tool.name}, arguments_key: arguments},
+            "required": [name_key, arguments_key],
+            "additionalProperties": false,
+        })
+    };
+    let mut schema = arguments(tool);
+    rebase(&mut schema, &format!("#/properties/{arguments_key}"));
+    let any = call(json!({"type": "object"}));
+    enforceable(&call(schema), tool.strict, &any)
+}
+
+/// Lets a schema's references to itself hold where it is part of another one.
+fn rebase(schema: &mut Value, root: &str) {
+    match schema {
+        Value::Object(members) => {
+            for (key, value) in members {
+                match value {
+                    Value::String(target) if key == "$ref" && target.starts_with('#') => {
+                        target.replace_range(..1, root);
+                    }
+                    value => rebase(value, root),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| rebase(item, root)),
+        _ => {}
+    }
+}
+
+fn arguments(tool: &ToolDefinition) -> Value {
+    match &tool.parameters {
         Value::Object(keywords) if keywords.is_empty() => json!({"type": "object"}),
         Value::Object(keywords) => {
             let mut keywords = keywords.clone();
@@ -51,15 +90,25 @@ pub(super) fn of_arguments(tool: &ToolDefinition) -> Value {
             Value::Object(keywords)
         }
         _ => json!({"type": "object"}),
-    };
-    if tool.strict {
-        return with_options(&schema, false);
     }
-    let lenient = with_options(&schema, true);
+}
+
+/// The schema with our own options in it: as it stands if it `is_strict`, or else as much of it as
+/// can be enforced, `otherwise` if nothing can.
+pub(super) fn enforceable(schema: &Value, is_strict: bool, otherwise: &Value) -> Value {
+    if is_strict {
+        return with_options(schema, false);
+    }
+    let lenient = with_options(schema, true);
     match compile(&lenient) {
         Ok(()) => lenient,
-        Err(_) => with_options(&json!({"type": "object"}), false),
+        Err(_) => with_options(otherwise, false),
     }
+}
+
+/// Whether anything of a schema can be enforced.
+pub(super) fn is_enforceable(schema: &Value) -> bool {
+    compile(&with_options(schema, true)).is_ok()
 }
 
 /// Whether a schema can be enforced; the error names the keyword and its place.
@@ -142,14 +191,28 @@ fn children(schema: &Value) -> Vec<(String, &Value)> {
     single.chain(listed).chain(mapped).collect()
 }
 
-/// llguidance's list of keywords in words of ours.
+/// What llguidance says of a keyword, in words of ours.
 fn keyword(message: &str) -> String {
-    let listed = message
-        .strip_prefix("Unimplemented keys: ")
-        .and_then(|list| serde_json::from_str::<Vec<String>>(list).ok());
-    match listed.as_deref() {
-        Some([one]) => format!("the keyword `{one}` cannot be enforced"),
-        Some(several) => format!("the keywords `{}` cannot be enforced", several.join("`, `")),
+    if let Some(list) = message.strip_prefix("Unimplemented keys: ") {
+        let keys: Vec<String> = serde_json::from_str(list).unwrap_or_default();
+        return match keys.as_slice() {
+            [one] => format!("the keyword `{one}` cannot be enforced"),
+            several => format!("the keywords `{}` cannot be enforced", several.join("`, `")),
+        };
+    }
+    if let Some(format) = message.strip_prefix("Unknown format: ") {
+        return format!("the `format` `{format}` cannot be enforced");
+    }
+    if message.starts_with("oneOf constraints") {
+        return "the keyword `oneOf` cannot be enforced where one value may satisfy several of its \
+                branches; `anyOf` can"
+            .to_owned();
+    }
+    let outside = message
+        .strip_prefix("Resource '")
+        .and_then(|rest| rest.split_once('\''));
+    match outside {
+        Some((target, _)) => format!("`$ref` leads out of the schema, to `{target}`"),
         None => message.to_owned(),
     }
 }
@@ -172,6 +235,17 @@ mod tests {
                 "look",
                 "`/anyOf/1`",
             ),
+            (json!({"format": "iri"}), "`iri`", "`/`"),
+            (
+                json!({"oneOf": [{"type": "string"}, {"minLength": 1}]}),
+                "`oneOf`",
+                "`/`",
+            ),
+            (
+                json!({"items": {"$ref": "http://x.org/y"}}),
+                "`http://x.org/y`",
+                "`/items`",
+            ),
             (
                 json!({"$ref": "#/$defs/x", "$defs": {"x": {"if": true, "then": false}}}),
                 "`if`, `then`",
@@ -190,6 +264,11 @@ mod tests {
             json!(true),
             json!({"type": "object", "properties": {"a": {"type": "string", "title": "A"}},
                    "required": ["a"], "additionalProperties": false}),
+            json!({"oneOf": [{"$ref": "#/$defs/cat"}, {"$ref": "#/$defs/dog"}], "$defs": {
+                "cat": {"type": "object", "properties": {"is": {"const": "cat"}}, "required": ["is"]},
+                "dog": {"type": "object", "properties": {"is": {"const": "dog"}}, "required": ["is"]},
+            }}),
+            json!({"type": "string", "format": "file-path"}),
             json!({"$defs": {"n": {"type": "object", "properties": {"next": {"$ref": "#/$defs/n"}}}},
                    "anyOf": [{"type": "null"}, {"$ref": "#/$defs/n"}], "x-of-a-vendor": 1}),
         ] {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 
 use super::Sink;
 
@@ -65,35 +65,34 @@ pub(super) fn typed(text: &str, types: &BTreeSet<&str>) -> String {
     if is_text(types) {
         return quoted(text);
     }
-    let bare = text.trim();
-    let value: Option<Value> = serde_json::from_str(bare).ok().or_else(|| {
-        // Some models write Python's words.
-        match bare {
-            "True" => Some(true.into()),
-            "False" => Some(false.into()),
-            "None" => Some(Value::Null),
-            _ => None,
-        }
-    });
-    match value {
-        Some(value) if allows(types, &value) => match value {
-            Value::Bool(_) | Value::Null => value.to_string(),
-            _ => bare.into(),
-        },
-        _ => quoted(text),
+    // Some models write Python's words.
+    let bare = match text.trim() {
+        "True" => "true",
+        "False" => "false",
+        "None" => "null",
+        bare => bare,
+    };
+    // As it stands: a number need not fit the types of this language.
+    let is_json = serde_json::from_str::<&RawValue>(bare).is_ok();
+    if is_json && allows(types, bare) {
+        bare.into()
+    } else {
+        quoted(text)
     }
 }
 
-fn allows(types: &BTreeSet<&str>, value: &Value) -> bool {
+/// Whether JSON text is of one of the types. Strings are none of several: as text they would stand
+/// without quotes.
+fn allows(types: &BTreeSet<&str>, json: &str) -> bool {
     let any = |names: &[&str]| names.iter().any(|name| types.contains(name));
     types.is_empty()
-        || match value {
-            Value::Null => any(&["null"]),
-            Value::Bool(_) => any(&["boolean"]),
-            Value::Number(_) => any(&["number", "integer"]),
-            Value::String(_) => any(&["string"]) && types.len() == 1,
-            Value::Array(_) => any(&["array"]),
-            Value::Object(_) => any(&["object"]),
+        || match json.as_bytes().first() {
+            Some(b'n') => any(&["null"]),
+            Some(b't' | b'f') => any(&["boolean"]),
+            Some(b'[') => any(&["array"]),
+            Some(b'{') => any(&["object"]),
+            Some(b'"') | None => false,
+            Some(_) => any(&["number", "integer"]),
         }
 }
 

@@ -32,7 +32,7 @@ mod seed_oss;
 use std::fmt::Debug;
 
 use super::{Block, Tools};
-use crate::grammar::{Callable, Calls, Rules, Symbol};
+use crate::grammar::{Calls, Rules, Symbol, Wanted};
 
 /// All formats. Of those that recognise a template, the first of each kind is used.
 pub static FORMATS: &[&dyn Format] = &[
@@ -131,14 +131,15 @@ pub trait Format: Debug + Send + Sync {
         None
     }
 
-    /// How these tools are called, for outputs that must be right: one call, or several if
-    /// `may_repeat`. `None`: calls of this format cannot be constrained, or it has none.
-    fn calls(
-        &self,
-        _rules: &mut Rules<'_>,
-        _tools: &[Callable<'_>],
-        _may_repeat: bool,
-    ) -> Option<Calls> {
+    /// How tools are called, for outputs that must be right. `None`: calls of this format cannot
+    /// be constrained, or it has none.
+    fn calls(&self, _rules: &mut Rules<'_>, _wanted: &Wanted<'_>) -> Option<Calls> {
+        None
+    }
+
+    /// Text and calls as the model likes, where either has a structure that [`Self::calls`] and
+    /// plain text do not make.
+    fn free(&self, _rules: &mut Rules<'_>, _wanted: &Wanted<'_>) -> Option<Symbol> {
         None
     }
 
@@ -155,12 +156,6 @@ pub trait Format: Debug + Send + Sync {
 
     /// The answer with the markers around it. `None`: it has none.
     fn answer(&self, _rules: &mut Rules<'_>, _answer: &Symbol) -> Option<Symbol> {
-        None
-    }
-
-    /// The beginning of an answer that can only become a call, of the named tool if one is named.
-    /// `None`: the format has no such beginning.
-    fn begin_call(&self, _name: Option<&str>) -> Option<String> {
         None
     }
 }

@@ -16,6 +16,17 @@ pub(super) fn to_json(text: &str, quotes: Quotes) -> Option<String> {
     literal.rest.trim().is_empty().then_some(literal.out)
 }
 
+/// The string that a text begins with, and how long it is with its marks.
+pub(super) fn leading_string(text: &str, quotes: Quotes) -> Option<(String, usize)> {
+    let mut literal = Literal {
+        rest: text,
+        quotes,
+        out: String::new(),
+    };
+    let string = literal.string()?;
+    Some((string, text.len() - literal.rest.len()))
+}
+
 struct Literal<'a> {
     rest: &'a str,
     quotes: Quotes,

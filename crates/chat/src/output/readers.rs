@@ -3,10 +3,12 @@
 pub(super) mod json_calls;
 pub(super) mod json_format;
 pub(super) mod literal_calls;
+mod literal_grammar;
 pub(super) mod marked_reasoning;
 pub(super) mod named_json;
 pub(super) mod tagged;
 pub(super) mod tagged_format;
+mod tagged_grammar;
 
 use super::{Block, Sink, Step};
 

@@ -38,22 +38,22 @@ impl Tools {
 
     /// The JSON types a parameter may have; empty when the schema does not say.
     pub(super) fn types(&self, tool: &str, parameter: &str) -> BTreeSet<&str> {
-        let mut types = BTreeSet::new();
-        if let Some(tool) = self.find(tool) {
+        self.find(tool).map_or_else(BTreeSet::new, |tool| {
             let root = &tool.parameters;
-            add_types(
-                &root["properties"][parameter],
-                root,
-                DEPTH_LIMIT,
-                &mut types,
-            );
-        }
-        types
+            parameter_types(&root["properties"][parameter], root)
+        })
     }
 
     fn find(&self, name: &str) -> Option<&ToolDefinition> {
         self.0.iter().find(|tool| tool.name == name)
     }
+}
+
+/// The JSON types that a parameter's schema within a tool's allows; empty when it does not say.
+pub(crate) fn parameter_types<'a>(schema: &'a Value, root: &'a Value) -> BTreeSet<&'a str> {
+    let mut types = BTreeSet::new();
+    add_types(schema, root, DEPTH_LIMIT, &mut types);
+    types
 }
 
 fn add_types<'a>(schema: &'a Value, root: &'a Value, depth: usize, types: &mut BTreeSet<&'a str>) {

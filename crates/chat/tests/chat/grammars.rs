@@ -116,8 +116,9 @@ fn languages_of_the_answer() {
         PLAIN,
         &plain(),
         schema(object),
-        &[r#"{"a":"x"}"#, "{\n  \"a\": \"y\",\n  \"n\": 12\n}"],
+        &[r#"{"a":"x"}"#, r#"{"a": "y", "n": 12}"#],
         &[
+            "{\n  \"a\": \"y\"}",
             "x",
             r#"{"a":"z"}"#,
             "{}",

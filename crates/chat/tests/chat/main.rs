@@ -6,6 +6,8 @@
     reason = "helpers of tests fail the test"
 )]
 
+mod call_grammars;
+mod call_templates;
 mod detokenizer;
 mod encoders;
 mod forced_calls;

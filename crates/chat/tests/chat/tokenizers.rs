@@ -19,6 +19,11 @@ pub(crate) const BYTE_LEVEL_ADDED: [&str; 4] =
 
 /// Byte-level BPE: all 256 bytes, a few merges, special and added tokens.
 pub(crate) fn byte_level() -> TempDir {
+    byte_level_with(&BYTE_LEVEL_SPECIALS, &BYTE_LEVEL_ADDED)
+}
+
+/// The same with other special and added tokens.
+pub(crate) fn byte_level_with(specials: &[&str], others: &[&str]) -> TempDir {
     let alphabet: Vec<char> = byte_alphabet();
     let mut vocab: Vec<String> = alphabet.iter().map(char::to_string).collect();
     let mut merges = Vec::new();
@@ -36,10 +41,10 @@ pub(crate) fn byte_level() -> TempDir {
         vocab.push(format!("{left}{right}"));
     }
     let base = vocab.len();
-    let added: Vec<Value> = BYTE_LEVEL_SPECIALS
+    let added: Vec<Value> = specials
         .iter()
         .map(|text| (text, true))
-        .chain(BYTE_LEVEL_ADDED.iter().map(|text| (text, false)))
+        .chain(others.iter().map(|text| (text, false)))
         .enumerate()
         .map(|(index, (text, special))| added_token(base + index, text, special))
         .collect();

@@ -5,6 +5,7 @@ use crate::output::readers::json_format::JsonFormat;
 pub(super) static COMMAND_R: JsonFormat = JsonFormat {
     open: &["Action:"],
     is_list: true,
+    is_indented: true,
     is_fenced: true,
     name_key: "tool_name",
     arguments_key: "parameters",

@@ -7,6 +7,8 @@ pub(super) static COMMAND_R7B: JsonFormat = JsonFormat {
     open: &["<|START_ACTION|>"],
     close: Some("<|END_ACTION|>"),
     is_list: true,
+    is_indented: true,
+    first_key: Some("tool_call_id"),
     name_key: "tool_name",
     arguments_key: "parameters",
     ..JsonFormat::new("command_r7b", |template| {

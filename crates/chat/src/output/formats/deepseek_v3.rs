@@ -10,10 +10,8 @@ const SEPARATOR: &str = "<｜tool▁sep｜>";
 pub(super) static DEEPSEEK_V3: NamedJson = NamedJson {
     name: "deepseek_v3",
     detect: |template| template.contains(SECTION) && template.contains("```json"),
-    begin: |name| match name {
-        Some(name) => format!("{SECTION}{CALL}function{SEPARATOR}{name}\n```json\n"),
-        None => format!("{SECTION}{CALL}function{SEPARATOR}"),
-    },
+    head: |rules, name| rules.literal(&format!("function{SEPARATOR}{name}\n```json\n")),
+    tail: "\n```",
     ..DEEPSEEK_V31
 };
 
@@ -35,8 +33,6 @@ pub(super) static DEEPSEEK_V31: NamedJson = NamedJson {
     call_close: Some("<｜tool▁call▁end｜>"),
     close: Some("<｜tool▁calls▁end｜>"),
     inner: &[SEPARATOR],
-    begin: |name| match name {
-        Some(name) => format!("{SECTION}{CALL}{name}{SEPARATOR}"),
-        None => format!("{SECTION}{CALL}"),
-    },
+    head: |rules, name| rules.literal(&format!("{name}{SEPARATOR}")),
+    tail: "",
 };

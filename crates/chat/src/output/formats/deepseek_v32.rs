@@ -10,10 +10,7 @@ pub(super) static DEEPSEEK_V4: Tagged = Tagged {
     open: &["<｜DSML｜tool_calls>"],
     close: "</｜DSML｜tool_calls>",
     tags: DSML,
-    begin: |name| match name {
-        Some(name) => format!("\n\n<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"{name}\">\n"),
-        None => "\n\n<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"".into(),
-    },
+    shares_block: true,
 };
 
 pub(super) static DEEPSEEK_V32: Tagged = Tagged {
@@ -22,12 +19,7 @@ pub(super) static DEEPSEEK_V32: Tagged = Tagged {
     open: &["<｜DSML｜function_calls>"],
     close: "</｜DSML｜function_calls>",
     tags: DSML,
-    begin: |name| match name {
-        Some(name) => {
-            format!("\n\n<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"{name}\">\n")
-        }
-        None => "\n\n<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"".into(),
-    },
+    shares_block: true,
 };
 
 const DSML: Tags = Tags {
@@ -38,4 +30,6 @@ const DSML: Tags = Tags {
     value: "",
     value_close: "</｜DSML｜parameter>",
     has_lines: false,
+    has_quotes: true,
+    says_text: true,
 };

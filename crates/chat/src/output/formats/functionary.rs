@@ -2,10 +2,13 @@
 //! or `>>>all` and text.
 
 use super::{Format, Kind};
-use crate::output::{
-    Block, Sink, Step, Tools,
-    readers::named_json::{NamedCalls, NamedJson},
-    scan::{Starts, starts},
+use crate::{
+    grammar::{Calls, Pattern, Rules, Symbol, Wanted},
+    output::{
+        Block, Sink, Step, Tools,
+        readers::named_json::{NamedCalls, NamedJson},
+        scan::{Starts, starts},
+    },
 };
 
 pub(super) static FUNCTIONARY_V31: NamedJson = NamedJson {
@@ -18,10 +21,8 @@ pub(super) static FUNCTIONARY_V31: NamedJson = NamedJson {
     call_close: Some("</function>"),
     close: None,
     inner: &[],
-    begin: |name| match name {
-        Some(name) => format!("<function={name}>"),
-        None => "<function=".into(),
-    },
+    head: |rules, name| rules.literal(&format!("{name}>")),
+    tail: "",
 };
 
 static CALL: NamedJson = NamedJson {
@@ -34,7 +35,8 @@ static CALL: NamedJson = NamedJson {
     call_close: None,
     close: None,
     inner: &[],
-    begin: |name| name.map_or_else(String::new, |name| format!("{name}\n")),
+    head: |rules, name| rules.literal(&format!("{name}\n")),
+    tail: "",
 };
 
 pub(super) static FUNCTIONARY_V32: FunctionaryV32 = FunctionaryV32;
@@ -73,10 +75,42 @@ impl Format for FunctionaryV32 {
         prompt.ends_with(">>>").then_some(">>>")
     }
 
-    fn begin_call(&self, name: Option<&str>) -> Option<String> {
-        // Without a name the model could still choose to speak to the user.
-        name.map(|name| (CALL.begin)(Some(name)))
+    fn calls(&self, rules: &mut Rules<'_>, wanted: &Wanted<'_>) -> Option<Calls> {
+        let calls = CALL.calls(rules, wanted)?;
+        Some(Calls {
+            // The template writes the first marker.
+            bare: calls.marked.as_ref().map(|marked| marked.body.clone()),
+            marked: calls.marked.filter(|_| !is_begun(rules)),
+        })
     }
+
+    fn answer(&self, rules: &mut Rules<'_>, answer: &Symbol) -> Option<Symbol> {
+        let begin = rules.literal(if is_begun(rules) { ALL } else { ">>>all\n" });
+        Some(Symbol::sequence([&begin, answer]))
+    }
+
+    fn free(&self, rules: &mut Rules<'_>, wanted: &Wanted<'_>) -> Option<Symbol> {
+        let all = rules.literal(ALL);
+        let marker = rules.literal(">>>");
+        let text = rules.until(">>>");
+        let text = Symbol::sequence([&all, &text]);
+        let call = CALL.call(rules, wanted.tools);
+        let part = Symbol::one_of([&text, &Symbol::sequence([&call, &marker])]);
+        let part = rules.rule(&part).repeated();
+        let last = rules.text(&Pattern::any().without(&[">>>"]));
+        let last = Symbol::one_of([&Symbol::sequence([&all, &last]), &call]);
+        let parts = Symbol::sequence([&part, &last]);
+        Some(if is_begun(rules) {
+            parts
+        } else {
+            Symbol::sequence([&marker, &parts])
+        })
+    }
+}
+
+/// Whether the prompt ends with the first marker.
+fn is_begun(rules: &Rules<'_>) -> bool {
+    rules.opened() == ">>>"
 }
 
 /// A call, or the head of text, which itself is read as text.

@@ -9,6 +9,7 @@ pub(super) static FUNCTION_GEMMA: LiteralFormat = LiteralFormat {
     open: &["<start_function_call>"],
     close: Some("<end_function_call>"),
     notation: Notation::GEMMA,
+    string_mark: "<escape>",
 };
 
 pub(super) static GEMMA4: LiteralFormat = LiteralFormat {
@@ -18,4 +19,5 @@ pub(super) static GEMMA4: LiteralFormat = LiteralFormat {
     open: &["<|tool_call>"],
     close: Some("<tool_call|>"),
     notation: Notation::GEMMA,
+    string_mark: "<|\"|>",
 };

@@ -16,9 +16,8 @@ pub(super) static GLM: Tagged = Tagged {
         value: "<arg_value>",
         value_close: "</arg_value>",
         has_lines: false,
+        has_quotes: false,
+        says_text: false,
     },
-    begin: |name| match name {
-        Some(name) => format!("<tool_call>{name}\n"),
-        None => "<tool_call>".into(),
-    },
+    shares_block: false,
 };

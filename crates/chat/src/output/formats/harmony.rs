@@ -2,9 +2,13 @@
 //! `commentary` and `final` are text, and a message `to=functions.f` is a call.
 
 use super::{Format, Kind};
-use crate::output::{
-    Block, Sink, Step, Tools,
-    scan::{certain, first_of},
+use crate::{
+    grammar::{Calls, Pattern, Rules, Symbol, Wanted},
+    output::{
+        Block, Sink, Step, Tools,
+        scan::{certain, first_of},
+        value_end::{End, Quotes, ValueEnd},
+    },
 };
 
 const START: &str = "<|start|>";
@@ -13,6 +17,10 @@ const MESSAGE: &str = "<|message|>";
 const CONSTRAIN: &str = "<|constrain|>";
 /// What ends a message; the beginning of the next one does too.
 const ENDS: [&str; 5] = ["<|end|>", "<|return|>", "<|call|>", START, CHANNEL];
+/// What ends a text, whether it means to or not.
+const MARKERS: [&str; 6] = ["<|end|>", "<|return|>", "<|call|>", START, CHANNEL, MESSAGE];
+/// Begins the model's messages.
+const ROLE: &str = "<|start|>assistant";
 const HEAD_LIMIT: usize = 256;
 
 #[derive(Debug)]
@@ -43,12 +51,12 @@ impl Format for Harmony {
         Box::new(Message {
             head: if open == CHANNEL { CHANNEL } else { "" }.into(),
             content: None,
+            json: None,
             has_tools: !tools.is_empty(),
         })
     }
 
     fn opened_by(&self, prompt: &str) -> Option<&'static str> {
-        const ROLE: &str = "<|start|>assistant";
         prompt.ends_with(ROLE).then_some(ROLE)
     }
 
@@ -56,14 +64,69 @@ impl Format for Harmony {
         Some("<|end|><|start|>assistant<|channel|>final<|message|>")
     }
 
-    fn begin_call(&self, name: Option<&str>) -> Option<String> {
-        Some(match name {
-            Some(name) => {
-                format!("{CHANNEL}commentary to=functions.{name} {CONSTRAIN}json{MESSAGE}")
-            }
-            None => format!("{CHANNEL}commentary to=functions."),
-        })
+    /// One call: the model stops behind it. The recipient stands before the channel or behind it.
+    fn calls(&self, rules: &mut Rules<'_>, wanted: &Wanted<'_>) -> Option<Calls> {
+        let json = format!(" {CONSTRAIN}json");
+        let kind = [json.as_str(), " json", ""].map(|kind| rules.literal(kind));
+        let kind = rules.rule(&Symbol::one_of(&kind));
+        let message = rules.literal(MESSAGE);
+        let calls: Vec<Symbol> = wanted
+            .tools
+            .iter()
+            .map(|callable| {
+                let to = format!(" to=functions.{}", callable.name());
+                let heads = [
+                    format!("{CHANNEL}commentary{to}"),
+                    format!("{to}{CHANNEL}commentary"),
+                ];
+                let head = Symbol::one_of(&heads.map(|head| rules.literal(&head)));
+                let arguments = rules.arguments(callable);
+                Symbol::sequence([&head, &kind, &message, &arguments])
+            })
+            .collect();
+        let call = rules.rule(&Symbol::one_of(&calls));
+        Some(Calls::bare(Symbol::sequence([&role(rules), &call])))
     }
+
+    fn free(&self, rules: &mut Rules<'_>, wanted: &Wanted<'_>) -> Option<Symbol> {
+        let call = self.calls(rules, wanted)?.bare?;
+        let text = rules.text(&Pattern::any().without(&MARKERS));
+        let last = Symbol::one_of([&call, &self.answer(rules, &text)?]);
+        // What the model says before it calls, and what it thinks behind that.
+        let before = messages(rules, &["commentary", "analysis"]);
+        Some(Symbol::sequence([&before.optional(), &last]))
+    }
+
+    fn reasoning(&self, rules: &mut Rules<'_>) -> Option<Symbol> {
+        Some(messages(rules, &["analysis"]))
+    }
+
+    fn answer(&self, rules: &mut Rules<'_>, answer: &Symbol) -> Option<Symbol> {
+        let head = rules.literal(&format!("{CHANNEL}final{MESSAGE}"));
+        Some(Symbol::sequence([&role(rules), &head, answer]))
+    }
+}
+
+/// Messages that are not the last, in any of these channels.
+fn messages(rules: &mut Rules<'_>, channels: &[&str]) -> Symbol {
+    let heads: Vec<Symbol> = channels
+        .iter()
+        .map(|channel| rules.literal(&format!("{CHANNEL}{channel}{MESSAGE}")))
+        .collect();
+    let text = rules.ended(&Pattern::any().without(&MARKERS), "<|end|>");
+    let message = Symbol::sequence([&Symbol::one_of(&heads), &text]);
+    let message = rules.rule(&message);
+    let next = Symbol::sequence([&rules.literal(ROLE), &message]);
+    let next = rules.rule(&next).repeated();
+    // The last message begins where the first one did.
+    let is_begun = rules.opened() == ROLE;
+    let last = rules.literal(if is_begun { ROLE } else { "" });
+    Symbol::sequence([&role(rules), &message, &next, &last])
+}
+
+/// What a message begins with, as far as the prompt does not have it.
+fn role(rules: &Rules<'_>) -> Symbol {
+    rules.literal(if rules.opened() == ROLE { "" } else { ROLE })
 }
 
 #[derive(Debug)]
@@ -71,6 +134,8 @@ struct Message {
     /// What the opening marker was of the head.
     head: String,
     content: Option<Content>,
+    /// Of a call, while its JSON is open: what stands in its strings ends nothing.
+    json: Option<ValueEnd>,
     has_tools: bool,
 }
 
@@ -96,6 +161,7 @@ impl Message {
             Some(_) if !self.has_tools => return Step::Text,
             Some(recipient) => {
                 out.start(recipient.strip_prefix("functions.").unwrap_or(recipient));
+                self.json = Some(ValueEnd::new(Quotes::Json, ENDS.to_vec()));
                 Some(Content::Call)
             }
             None if channel == "analysis" => Some(Content::Reasoning),
@@ -158,6 +224,16 @@ impl Block for Message {
         let Some(content) = self.content else {
             return self.head(text, is_last, out);
         };
+        if let Some(json) = &mut self.json {
+            let scanned = json.scan(text, is_last);
+            out.arguments(&text[..scanned.len]);
+            if scanned.end != End::Open {
+                self.json = None;
+            } else if scanned.len == 0 {
+                return Step::Wait;
+            }
+            return Step::Took(scanned.len);
+        }
         let found = first_of(text, &ENDS);
         let len = found.map_or_else(|| certain(text, &ENDS), |(at, _)| at);
         if len > 0 {

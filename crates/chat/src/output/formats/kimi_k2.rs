@@ -1,6 +1,9 @@
 //! `<|tool_calls_section_begin|>` and an id `functions.f:0` with its JSON for each call: Kimi K2.
 
-use crate::output::readers::named_json::NamedJson;
+use crate::{
+    grammar::{Pattern, Symbol},
+    output::readers::named_json::NamedJson,
+};
 
 const SECTION: &str = "<|tool_calls_section_begin|>";
 const CALL: &str = "<|tool_call_begin|>";
@@ -24,8 +27,10 @@ pub(super) static KIMI_K2: NamedJson = NamedJson {
     call_close: Some("<|tool_call_end|>"),
     close: Some("<|tool_calls_section_end|>"),
     inner: &[ARGUMENTS],
-    begin: |name| match name {
-        Some(name) => format!("{SECTION}{CALL}functions.{name}:0{ARGUMENTS}"),
-        None => format!("{SECTION}{CALL}functions."),
+    head: |rules, name| {
+        let begin = rules.literal(&format!("functions.{name}:"));
+        let index = rules.text(&Pattern::regex("[0-9]{1,3}"));
+        Symbol::sequence([&begin, &index, &rules.literal(ARGUMENTS)])
     },
+    tail: "",
 };

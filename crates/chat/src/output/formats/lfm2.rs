@@ -17,4 +17,5 @@ pub(super) static LFM2: LiteralFormat = LiteralFormat {
     open: &["<|tool_call_start|>"],
     close: Some("<|tool_call_end|>"),
     notation: Notation::PYTHON,
+    string_mark: "\"",
 };

@@ -15,9 +15,8 @@ pub(super) static LONGCAT: Tagged = Tagged {
         value: "<longcat_arg_value>",
         value_close: "</longcat_arg_value>",
         has_lines: false,
+        has_quotes: false,
+        says_text: false,
     },
-    begin: |name| match name {
-        Some(name) => format!("<longcat_tool_call>{name}\n"),
-        None => "<longcat_tool_call>".into(),
-    },
+    shares_block: false,
 };

@@ -15,9 +15,8 @@ pub(super) static MINIMAX_M2: Tagged = Tagged {
         value: "",
         value_close: "</parameter>",
         has_lines: true,
+        has_quotes: true,
+        says_text: false,
     },
-    begin: |name| match name {
-        Some(name) => format!("<minimax:tool_call>\n<invoke name=\"{name}\">\n"),
-        None => "<minimax:tool_call>\n<invoke name=\"".into(),
-    },
+    shares_block: true,
 };

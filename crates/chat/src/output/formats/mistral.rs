@@ -3,9 +3,12 @@
 //! Magistral).
 
 use super::{Format, Kind};
-use crate::output::{
-    Block, Tools,
-    readers::{Either, json_calls::JsonCalls, json_format::JsonFormat, named_json::NamedJson},
+use crate::{
+    grammar::{Calls, Pattern, Rules, Symbol, Wanted},
+    output::{
+        Block, Tools,
+        readers::{Either, json_calls::JsonCalls, json_format::JsonFormat, named_json::NamedJson},
+    },
 };
 
 const OPEN: &[&str] = &["[TOOL_CALLS]"];
@@ -15,6 +18,7 @@ const CALL_ID: &str = "[CALL_ID]";
 static LIST: JsonFormat = JsonFormat {
     open: OPEN,
     is_list: true,
+    last_key: Some("id"),
     ..JsonFormat::new("mistral", |_| false)
 };
 
@@ -32,10 +36,13 @@ static NAMED: NamedJson = NamedJson {
     call_close: None,
     close: None,
     inner: &[ARGS, CALL_ID],
-    begin: |name| match name {
-        Some(name) => format!("[TOOL_CALLS]{name}{ARGS}"),
-        None => "[TOOL_CALLS]".into(),
+    head: |rules, name| {
+        let id = rules.literal(CALL_ID);
+        let id = Symbol::sequence([&id, &rules.text(&Pattern::regex("[A-Za-z0-9]{9}"))]);
+        let [name, arguments] = [name, ARGS].map(|text| rules.literal(text));
+        Symbol::sequence([&name, &id.optional(), &arguments])
     },
+    tail: "",
 };
 
 /// Mistral's models write calls in one of two ways, by their age; both are read.
@@ -82,11 +89,11 @@ impl Format for Mistral {
         Box::new(Either::new(json, NAMED.reader(open, tools)))
     }
 
-    fn begin_call(&self, name: Option<&str>) -> Option<String> {
+    fn calls(&self, rules: &mut Rules<'_>, wanted: &Wanted<'_>) -> Option<Calls> {
         if self.is_named {
-            NAMED.begin_call(name)
+            NAMED.calls(rules, wanted)
         } else {
-            LIST.begin_call(name)
+            LIST.calls(rules, wanted)
         }
     }
 }

@@ -10,4 +10,5 @@ pub(super) static PYTHONIC: LiteralFormat = LiteralFormat {
     open: &["<|python_tag|>", "<|python_start|>"],
     close: Some("<|python_end|>"),
     notation: Notation::PYTHON,
+    string_mark: "\"",
 };

@@ -12,6 +12,8 @@ pub(super) const FUNCTION_TAGS: Tags = Tags {
     value: "",
     value_close: "</parameter>",
     has_lines: true,
+    has_quotes: false,
+    says_text: false,
 };
 
 pub(super) static QWEN3_CODER: Tagged = Tagged {
@@ -21,8 +23,5 @@ pub(super) static QWEN3_CODER: Tagged = Tagged {
     open: &["<tool_call>", "<function="],
     close: "</tool_call>",
     tags: FUNCTION_TAGS,
-    begin: |name| match name {
-        Some(name) => format!("<tool_call>\n<function={name}>\n"),
-        None => "<tool_call>\n<function=".into(),
-    },
+    shares_block: false,
 };

@@ -9,8 +9,5 @@ pub(super) static SEED_OSS: Tagged = Tagged {
     open: &["<seed:tool_call>"],
     close: "</seed:tool_call>",
     tags: FUNCTION_TAGS,
-    begin: |name| match name {
-        Some(name) => format!("<seed:tool_call>\n<function={name}>\n"),
-        None => "<seed:tool_call>\n<function=".into(),
-    },
+    shares_block: false,
 };

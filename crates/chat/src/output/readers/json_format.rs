@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::json_calls::JsonCalls;
 use crate::{
-    grammar::{Callable, Calls, Rules, Symbol},
+    grammar::{Callable, Calls, Marked, Pattern, Rules, Symbol, Wanted},
     output::{
         Block, Tools,
         formats::{Format, Kind},
@@ -39,8 +39,14 @@ pub(in crate::output) struct JsonFormat {
     pub(in crate::output) begins_bare: bool,
     pub(in crate::output) is_fenced: bool,
     pub(in crate::output) is_list: bool,
+    /// Brackets and keys may stand on lines of their own.
+    pub(in crate::output) is_indented: bool,
+    /// Key of an id before the name, which models write or leave out.
+    pub(in crate::output) first_key: Option<&'static str>,
     pub(in crate::output) name_key: &'static str,
     pub(in crate::output) arguments_key: &'static str,
+    /// Key of an id behind the arguments, likewise.
+    pub(in crate::output) last_key: Option<&'static str>,
 }
 
 impl JsonFormat {
@@ -55,8 +61,11 @@ impl JsonFormat {
             begins_bare: false,
             is_fenced: false,
             is_list: false,
+            is_indented: false,
+            first_key: None,
             name_key: "name",
             arguments_key: "arguments",
+            last_key: None,
         }
     }
 }
@@ -97,76 +106,141 @@ impl Format for JsonFormat {
         Box::new(JsonCalls::new(self.close, self.open, offered))
     }
 
-    fn calls(
-        &self,
-        rules: &mut Rules<'_>,
-        tools: &[Callable<'_>],
-        may_repeat: bool,
-    ) -> Option<Calls> {
-        let open = self.open.first().filter(|_| !self.begins_bare);
-        let open = open.copied().unwrap_or_default();
-        // Models write the pair of markers on lines of their own.
-        let is_pair = self.close.is_some_and(|close| close.starts_with("</"));
-        let (before, after) = match (self.is_fenced, is_pair) {
-            (true, _) => (" ```json\n", "\n```"),
-            (false, true) => ("\n", "\n"),
-            (false, false) => ("", ""),
-        };
-        let (list_open, list_close) = if self.is_list { ("[", "]") } else { ("", "") };
-        let object = self.object(rules, tools);
-        let close = self.close.unwrap_or_default();
-        let between = match (self.is_list, self.close) {
-            (true, _) => Some(rules.literal(", ")),
-            (false, Some(_)) => Some(rules.literal(&format!("{after}{close}\n{open}{before}"))),
-            (false, None) => None,
-        };
-        let more = between.filter(|_| may_repeat).map(|between| {
-            let next = Symbol::sequence([&between, &object]);
-            rules.rule(&next).repeated()
+    fn calls(&self, rules: &mut Rules<'_>, wanted: &Wanted<'_>) -> Option<Calls> {
+        let marked = self.open.first().map(|open| {
+            let body = self.block_body(rules, wanted, open);
+            Marked {
+                open: (*open).into(),
+                body,
+            }
         });
-        let begin = rules.literal(&format!("{before}{list_open}"));
-        let end = rules.literal(&format!("{list_close}{after}{close}"));
-        let body = [Some(&begin), Some(&object), more.as_ref(), Some(&end)];
-        Some(Calls {
-            open: open.into(),
-            body: Symbol::sequence(body.into_iter().flatten()),
-        })
-    }
-
-    fn begin_call(&self, name: Option<&str>) -> Option<String> {
-        let open = self.open.first().filter(|_| !self.begins_bare);
-        let open = open.copied().unwrap_or_default();
-        // Models write the pair of markers on lines of their own.
-        let is_pair = self.close.is_some_and(|close| close.starts_with("</"));
-        let line = match (self.is_fenced, is_pair) {
-            (true, _) => " ```json\n",
-            (false, true) => "\n",
-            (false, false) => "",
-        };
-        let list = if self.is_list { "[" } else { "" };
-        let begun = format!("{open}{line}{list}{{\"{}\":", self.name_key);
-        Some(match name {
-            Some(name) => format!("{begun} {}, \"{}\":", Value::from(name), self.arguments_key),
-            None => begun,
-        })
+        let bare = self.begins_bare.then(|| {
+            // Text and JSON are told apart by different lexers, so each has its own way.
+            let [first, next] = if wanted.beside_text {
+                [r"\s*\{", r"\{"].map(|begin| self.object(rules, wanted.tools, begin))
+            } else {
+                let object = self.whole_object(rules, wanted.tools);
+                [object.clone(), object]
+            };
+            several(rules, &first, &next, wanted.may_repeat)
+        });
+        Some(Calls { marked, bare })
     }
 }
 
 impl JsonFormat {
-    /// One call of any of the tools.
-    fn object(&self, rules: &mut Rules<'_>, tools: &[Callable<'_>]) -> Symbol {
+    /// White space behind an opening bracket and before a closing one, and behind a separator.
+    fn spaces(&self) -> (&'static str, &'static str) {
+        if self.is_indented {
+            (r"[ ]?|\n[ ]{0,12}", r"[ ]?|\n[ ]{0,12}")
+        } else {
+            ("", " ?")
+        }
+    }
+
+    fn space(&self, rules: &mut Rules<'_>) -> Symbol {
+        match self.spaces().0 {
+            "" => rules.literal(""),
+            space => rules.text(&Pattern::regex(space)),
+        }
+    }
+
+    /// What follows a marker.
+    fn block_body(&self, rules: &mut Rules<'_>, wanted: &Wanted<'_>, open: &str) -> Symbol {
+        let may_repeat = wanted.may_repeat;
+        let object = self.object(rules, wanted.tools, r"\{");
+        let close = rules.literal(self.close.unwrap_or_default());
+        let space = self.space(rules);
+        let list = |rules: &mut Rules<'_>| {
+            let next = rules.text(&Pattern::regex(&format!(",({})", self.spaces().1)));
+            let more = Symbol::sequence([&next, &object]);
+            let more = if may_repeat {
+                more.repeated()
+            } else {
+                rules.literal("")
+            };
+            let [open, close] = ["[", "]"].map(|bracket| rules.literal(bracket));
+            Symbol::sequence([&open, &space, &object, &more, &space, &close])
+        };
+        if self.is_fenced {
+            let [begin, end] = [" ```json\n", "\n```"].map(|fence| rules.literal(fence));
+            return Symbol::sequence([&begin, &list(rules), &end, &close]);
+        }
+        if self.is_list {
+            let before = rules.literal(" ").optional();
+            return Symbol::sequence([&before, &list(rules), &space, &close]);
+        }
+        let Some(_) = self.close else {
+            return several(rules, &object, &object, may_repeat);
+        };
+        let line = rules.line();
+        let block = Symbol::sequence([&line, &object, &line, &close]);
+        if !may_repeat {
+            return block;
+        }
+        let next = Symbol::sequence([&line, &rules.literal(open), &block]);
+        Symbol::sequence([&block, &rules.rule(&next).repeated()])
+    }
+
+    /// One call of any of the tools. `begin`: a regular expression for all before the first key.
+    fn object(&self, rules: &mut Rules<'_>, tools: &[Callable<'_>], begin: &str) -> Symbol {
+        let (inside, behind) = self.spaces();
+        let space = self.space(rules);
+        let before = rules.literal(" ").optional();
         let calls: Vec<Symbol> = tools
             .iter()
             .map(|callable| {
-                let name = Value::from(callable.tool.name.as_str());
-                let begin = format!(
-                    "{{\"{}\": {name}, \"{}\": ",
-                    self.name_key, self.arguments_key
-                );
+                let gap = Pattern::regex(behind);
+                let begin = Pattern::regex(&format!("{begin}({inside})"));
+                let first = self.first_key.map(|key| {
+                    let key = Pattern::exactly(&format!("\"{key}\":"));
+                    let id = Pattern::regex("\"[A-Za-z0-9_-]{1,24}\",");
+                    key.then(&gap).then(&id).then(&gap).optional()
+                });
+                let begin = first.map_or(begin.clone(), |first| begin.then(&first));
+                let name = Value::from(callable.name());
+                let head = begin
+                    .then(&Pattern::exactly(&format!("\"{}\":", self.name_key)))
+                    .then(&gap)
+                    .then(&Pattern::exactly(&format!("{name},")))
+                    .then(&gap);
+                let head = rules.ended(&head, &format!("\"{}\":", self.arguments_key));
+                let last = self.last_key.map(|key| {
+                    let id = format!(", ?\"{key}\": ?\"[A-Za-z0-9]{{9}}\"");
+                    rules.text(&Pattern::regex(&id)).optional()
+                });
                 let arguments = rules.arguments(callable);
-                Symbol::sequence([&rules.literal(&begin), &arguments, &rules.literal("}")])
+                let close = rules.literal("}");
+                let parts = [
+                    Some(&head),
+                    Some(&before),
+                    Some(&arguments),
+                    last.as_ref(),
+                    Some(&space),
+                    Some(&close),
+                ];
+                Symbol::sequence(parts.into_iter().flatten())
             })
             .collect();
         rules.rule(&Symbol::one_of(&calls))
     }
+
+    /// The same as one JSON text, for where other JSON may stand in its place.
+    fn whole_object(&self, rules: &mut Rules<'_>, tools: &[Callable<'_>]) -> Symbol {
+        let calls: Vec<Symbol> = tools
+            .iter()
+            .map(|callable| rules.call_object(callable, self.name_key, self.arguments_key))
+            .collect();
+        rules.rule(&Symbol::one_of(&calls))
+    }
+}
+
+/// Objects one after the other, to the end of the output.
+fn several(rules: &mut Rules<'_>, first: &Symbol, next: &Symbol, may_repeat: bool) -> Symbol {
+    if !may_repeat {
+        return first.clone();
+    }
+    let between = Symbol::one_of([&rules.literal("; "), &rules.line()]);
+    let next = Symbol::sequence([&between, next]);
+    Symbol::sequence([first, &rules.rule(&next).repeated()])
 }

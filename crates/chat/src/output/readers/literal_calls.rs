@@ -1,14 +1,17 @@
 //! Calls written like those of a programming language, arguments as its literals: Python's, and
 //! Gemma's notation.
 
-use crate::output::{
-    Block, Sink, Step, Tools,
-    argument::{ArgumentsWriter, typed},
-    formats::{Format, Kind},
-    literal,
-    readers::{Either, json_calls::JsonCalls},
-    scan::{Starts, space, starts, starts_with_any},
-    value_end::{End, Quotes, ValueEnd},
+use crate::{
+    grammar::{Calls, Rules, Wanted},
+    output::{
+        Block, Sink, Step, Tools,
+        argument::{ArgumentsWriter, typed},
+        formats::{Format, Kind},
+        literal,
+        readers::{Either, json_calls::JsonCalls},
+        scan::{Starts, space, starts, starts_with_any},
+        value_end::{End, Quotes, ValueEnd},
+    },
 };
 
 /// Names are never longer than this.
@@ -24,6 +27,8 @@ pub(in crate::output) struct LiteralFormat {
     pub(in crate::output) open: &'static [&'static str],
     pub(in crate::output) close: Option<&'static str>,
     pub(in crate::output) notation: Notation,
+    /// What stands around strings.
+    pub(in crate::output) string_mark: &'static str,
 }
 
 /// How a call is written.
@@ -110,16 +115,8 @@ impl Format for LiteralFormat {
         Box::new(reader)
     }
 
-    fn begin_call(&self, name: Option<&str>) -> Option<String> {
-        let open = self.open.first().filter(|_| !self.is_bare);
-        let open = open.copied().unwrap_or_default();
-        let notation = &self.notation;
-        let list = if notation.in_list { "[" } else { "" };
-        let begun = format!("{open}{list}{}", notation.prefix);
-        Some(match name {
-            Some(name) => format!("{begun}{name}{}", notation.bracket),
-            None => begun,
-        })
+    fn calls(&self, rules: &mut Rules<'_>, wanted: &Wanted<'_>) -> Option<Calls> {
+        self.write_calls(rules, wanted)
     }
 }
 
@@ -239,16 +236,14 @@ impl LiteralCalls {
             // A name may stand in quotes.
             match starts_with_any(text, quotes.marks(), is_last) {
                 Err(()) => return None,
-                Ok(Some(mark)) => {
-                    let body = &text[mark.len()..];
-                    return match body.find(mark) {
-                        Some(len) => {
-                            let after = mark.len() + len + mark.len();
+                Ok(Some(_)) => {
+                    return match literal::leading_string(text, quotes) {
+                        Some((key, after)) => {
                             let colon = after + space(&text[after..]);
                             match text[colon..].chars().next() {
                                 None if !is_last => None,
                                 Some(next) if next == self.notation.assign => {
-                                    Some((body[..len].into(), colon + 1))
+                                    Some((key, colon + 1))
                                 }
                                 _ => by_place(),
                             }

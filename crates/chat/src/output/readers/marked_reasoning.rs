@@ -54,18 +54,18 @@ impl Format for MarkedReasoning {
     fn reasoning(&self, rules: &mut Rules<'_>) -> Option<Symbol> {
         let open: Vec<Symbol> = self.open.iter().map(|open| rules.literal(open)).collect();
         let open = Symbol::one_of(&open);
-        Some(Symbol::sequence([&open, &rules.until(self.close)]))
+        Some(Symbol::sequence([&open, &self.rest_of_reasoning(rules)?]))
     }
 
     fn rest_of_reasoning(&self, rules: &mut Rules<'_>) -> Option<Symbol> {
-        Some(rules.until(self.close))
+        Some(Symbol::sequence([&rules.until(self.close), &rules.gap()]))
     }
 
     /// Markers around the answer come in pairs, and models may leave them out.
     fn answer(&self, rules: &mut Rules<'_>, answer: &Symbol) -> Option<Symbol> {
         let marked = self.silent.chunks_exact(2).map(|pair| {
             let [open, close] = [rules.literal(pair[0]), rules.literal(pair[1]).optional()];
-            Symbol::sequence([&open, answer, &close])
+            Symbol::sequence([&open, &rules.gap(), answer, &close])
         });
         let marked: Vec<Symbol> = marked.chain([answer.clone()]).collect();
         (marked.len() > 1).then(|| Symbol::one_of(&marked))

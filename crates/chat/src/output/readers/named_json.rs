@@ -1,10 +1,13 @@
 //! Calls as a name and, behind it, the JSON object of arguments.
 
-use crate::output::{
-    Block, Sink, Step, Tools,
-    formats::{Format, Kind},
-    scan::{space, starts_with_any},
-    value_end::{End, Quotes, ValueEnd},
+use crate::{
+    grammar::{Callable, Calls, Rules, Symbol, Wanted},
+    output::{
+        Block, Sink, Step, Tools,
+        formats::{Format, Kind},
+        scan::{space, starts_with_any},
+        value_end::{End, Quotes, ValueEnd},
+    },
 };
 
 /// The name of a call and what belongs to it is never longer than this.
@@ -27,8 +30,10 @@ pub(in crate::output) struct NamedJson {
     pub(in crate::output) close: Option<&'static str>,
     /// Markers within, beside those above.
     pub(in crate::output) inner: &'static [&'static str],
-    /// What begins a call of a tool, or of any.
-    pub(in crate::output) begin: fn(Option<&str>) -> String,
+    /// How a call is written between its beginning and its object, by the tool's name.
+    pub(in crate::output) head: fn(&mut Rules<'_>, &str) -> Symbol,
+    /// Text between the object and the end of the call.
+    pub(in crate::output) tail: &'static str,
 }
 
 impl Format for NamedJson {
@@ -61,12 +66,41 @@ impl Format for NamedJson {
         Box::new(self.reader(open, tools))
     }
 
-    fn begin_call(&self, name: Option<&str>) -> Option<String> {
-        Some((self.begin)(name))
+    fn calls(&self, rules: &mut Rules<'_>, wanted: &Wanted<'_>) -> Option<Calls> {
+        let call = self.call(rules, wanted.tools);
+        let line = rules.line();
+        let next = match self.call_open {
+            Some(marker) => Symbol::sequence([&line, &rules.literal(marker), &call]),
+            None => Symbol::sequence([&rules.literal(self.open[0]), &call]),
+        };
+        let more = wanted.may_repeat.then(|| rules.rule(&next).repeated());
+        let begin = rules.literal(self.call_open.unwrap_or_default());
+        let end = self
+            .close
+            .map(|close| Symbol::sequence([&line, &rules.literal(close)]));
+        let parts = [Some(begin), Some(call), more, end];
+        let body = Symbol::sequence(parts.iter().flatten());
+        Some(Calls::marked(self.open[0], body))
     }
 }
 
 impl NamedJson {
+    /// One call of any of the tools, without the marker before it.
+    pub(in crate::output) fn call(&self, rules: &mut Rules<'_>, tools: &[Callable<'_>]) -> Symbol {
+        let tail = format!("{}{}", self.tail, self.call_close.unwrap_or_default());
+        let tail = rules.literal(&tail);
+        let calls: Vec<Symbol> = tools
+            .iter()
+            .map(|callable| {
+                let head = (self.head)(rules, callable.name());
+                let arguments = rules.arguments(callable);
+                let call = Symbol::sequence([&head, &arguments, &tail]);
+                rules.rule(&call)
+            })
+            .collect();
+        rules.rule(&Symbol::one_of(&calls))
+    }
+
     pub(in crate::output) fn reader(&self, open: &str, tools: &Tools) -> NamedCalls {
         let is_head = self.call_open.is_none_or(|marker| marker == open);
         let stops = self.call_close.into_iter().chain(self.close);

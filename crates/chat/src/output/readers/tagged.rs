@@ -45,10 +45,53 @@ struct Value {
     key: String,
     /// Text, given as it comes.
     is_text: bool,
+    /// It may be of any type, a JSON string among them.
+    is_any: bool,
     /// Its first line break has been dealt with.
     has_begun: bool,
     /// How far it has been looked through.
     seen: usize,
+    inside: Inside,
+    /// No tag begins before here.
+    floor: usize,
+}
+
+/// Where tags in a value are not what they seem.
+#[derive(Debug)]
+enum Inside {
+    /// Its first character is still to come.
+    Unknown,
+    /// JSON that is still open.
+    Json(ValueEnd),
+    /// Nowhere, or no more.
+    Nothing,
+}
+
+impl Value {
+    /// Passes over JSON, whose strings may hold tags; whether the end of it is known. JSON that is
+    /// never closed is none.
+    fn skip_json(&mut self, text: &str, ends: &[&'static str], is_last: bool) -> bool {
+        if let (Inside::Unknown, Some(first)) = (&self.inside, text.trim_start().chars().next()) {
+            self.inside = if matches!(first, '{' | '[') || (first == '"' && self.is_any) {
+                Inside::Json(ValueEnd::new(Quotes::Json, ends.to_vec()))
+            } else {
+                Inside::Nothing
+            };
+        }
+        let Inside::Json(end) = &mut self.inside else {
+            return true;
+        };
+        let scanned = end.scan(&text[self.floor..], is_last);
+        self.floor += scanned.len;
+        if scanned.end == End::Open {
+            if !is_last {
+                return false;
+            }
+            self.floor = 0;
+        }
+        self.inside = Inside::Nothing;
+        true
+    }
 }
 
 impl TaggedCalls {
@@ -127,13 +170,13 @@ impl TaggedCalls {
     ) -> Result<Option<(&'a str, usize)>, Step> {
         let start = space(text);
         let word = &text[start..];
-        let Some(len) = word.find(|c: char| c.is_whitespace() || c == '<') else {
+        let Some(len) = word.find(|c: char| c.is_whitespace() || "<{".contains(c)) else {
             return Ok(None);
         };
         let after = start + len + space(&word[len..]);
         match starts_with_any(
             &text[after..],
-            &[self.tags.key, self.tags.call_close],
+            &[self.tags.key, self.tags.call_close, "{"],
             is_last,
         ) {
             Err(()) => Err(Step::Wait),
@@ -221,10 +264,12 @@ impl TaggedCalls {
             head.trim()
         };
         // One family of models says in the tag whether the value is text.
+        let types = self.tools.types(&self.tool, key);
+        let is_any = types.is_empty();
         let is_text = match attribute(head, "string").filter(|_| is_attribute) {
             Some("true") => true,
             Some(_) => false,
-            None => is_text(&self.tools.types(&self.tool, key)),
+            None => is_text(&types),
         };
         self.arguments.key(key, out);
         if is_text {
@@ -233,8 +278,15 @@ impl TaggedCalls {
         self.state = State::Value(Value {
             key: key.into(),
             is_text,
+            is_any,
             has_begun: !tags.has_lines,
             seen: 0,
+            inside: if is_text {
+                Inside::Nothing
+            } else {
+                Inside::Unknown
+            },
+            floor: 0,
         });
         Step::Took(after + space + tags.value.len())
     }
@@ -264,8 +316,11 @@ impl TaggedCalls {
                 return Step::Took(1);
             }
         }
+        if !value.skip_json(text, &ends, is_last) {
+            return Step::Wait;
+        }
         let longest = ends.iter().map(|end| end.len()).max().unwrap_or(0);
-        let mut from = value.seen.saturating_sub(longest);
+        let mut from = value.seen.saturating_sub(longest).max(value.floor);
         while !text.is_char_boundary(from) {
             from -= 1;
         }

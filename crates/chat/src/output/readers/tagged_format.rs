@@ -1,9 +1,12 @@
 //! Formats of calls in tags, as data.
 
-use super::{Either, json_calls::JsonCalls, tagged::TaggedCalls};
-use crate::output::{
-    Block, Tools,
-    formats::{Format, Kind},
+use super::{Either, json_calls::JsonCalls, tagged::TaggedCalls, tagged_grammar};
+use crate::{
+    grammar::{Calls, Rules, Wanted},
+    output::{
+        Block, Tools,
+        formats::{Format, Kind},
+    },
 };
 
 /// A format of tags.
@@ -15,8 +18,8 @@ pub(in crate::output) struct Tagged {
     pub(in crate::output) open: &'static [&'static str],
     pub(in crate::output) close: &'static str,
     pub(in crate::output) tags: Tags,
-    /// What begins a call of a tool, or of any.
-    pub(in crate::output) begin: fn(Option<&str>) -> String,
+    /// Several calls are written in one block, rather than in a block each.
+    pub(in crate::output) shares_block: bool,
 }
 
 /// How calls and parameters are written.
@@ -34,6 +37,10 @@ pub(in crate::output) struct Tags {
     pub(in crate::output) value_close: &'static str,
     /// Values stand on lines of their own: one line break at each end is not theirs.
     pub(in crate::output) has_lines: bool,
+    /// Names in tags stand in quotes.
+    pub(in crate::output) has_quotes: bool,
+    /// The tag before a value says whether it is text.
+    pub(in crate::output) says_text: bool,
 }
 
 impl Tags {
@@ -92,7 +99,7 @@ impl Format for Tagged {
         Box::new(Either::new(json, reader))
     }
 
-    fn begin_call(&self, name: Option<&str>) -> Option<String> {
-        Some((self.begin)(name))
+    fn calls(&self, rules: &mut Rules<'_>, wanted: &Wanted<'_>) -> Option<Calls> {
+        Some(tagged_grammar::calls(self, rules, wanted))
     }
 }

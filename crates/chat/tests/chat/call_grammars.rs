@@ -1,0 +1,642 @@
+//! Calls of every format held to their schemas: what templates render is accepted, what breaks a
+//! schema is refused, and whatever may be written is read back to what the schema allows.
+
+use std::fs;
+
+use jsonschema::Validator;
+use macmlx_chat::{ChatModel, ChoiceOutput, Constraint, FORMATS, Format, Kind};
+use macmlx_inference::{
+    ChatPrompt, FinishReason, GenerationEvent, InferenceError, Message, ReasoningOptions, Role,
+    StopConditions, ToolCallPart, ToolChoice, ToolDefinition,
+};
+use serde_json::{Value, json};
+
+use crate::{call_templates::render, tokenizers};
+
+/// For each format, vocabulary, set of tools and choice.
+const WALKS: usize = 3;
+
+const EOS: &str = "<|im_end|>";
+
+/// Where a vocabulary has the markers of a format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Markers {
+    /// Nowhere: they are spelled.
+    Spelled,
+    Added,
+    Special,
+}
+
+const MARKERS: [Markers; 3] = [Markers::Spelled, Markers::Added, Markers::Special];
+
+fn formats() -> impl Iterator<Item = &'static dyn Format> {
+    FORMATS
+        .iter()
+        .copied()
+        .filter(|format| format.kind() != Kind::Reasoning)
+}
+
+/// Markers of a format that could be tokens.
+fn tokens(format: &dyn Format) -> Vec<&'static str> {
+    let open = format.open().iter().copied();
+    let all = open.chain(format.close()).chain(format.inner_markers());
+    let mut tokens: Vec<&str> = all
+        .filter(|marker| marker.starts_with(['<', '[']) && marker.ends_with(['>', ']', '}']))
+        .collect();
+    tokens.sort_unstable();
+    tokens.dedup();
+    tokens
+}
+
+fn model(format: &dyn Format, markers: Markers) -> ChatModel {
+    let tokens = tokens(format);
+    let (mut special, mut added) = (vec!["<bos>", EOS], Vec::new());
+    match markers {
+        Markers::Spelled => {}
+        Markers::Added => added = tokens,
+        Markers::Special => special.extend(tokens),
+    }
+    let folder = tokenizers::byte_level_with(&special, &added);
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    let end = match format.name() {
+        "harmony" => "<|start|>assistant",
+        "functionary_v32" => ">>>",
+        _ => "",
+    };
+    write(
+        "chat_template.jinja",
+        &format!("{{% for m in messages %}}{{{{ m.content }}}}{{% endfor %}}{{{{ tools }}}}{end}"),
+    );
+    write(
+        "tokenizer_config.json",
+        &json!({ "eos_token": EOS }).to_string(),
+    );
+    let reasoning = if format.kind() == Kind::Messages {
+        format.name()
+    } else {
+        "none"
+    };
+    let formats = json!({"tool_format": format.name(), "reasoning_format": reasoning});
+    write("macmlx.json", &formats.to_string());
+    ChatModel::load(folder.path(), "org/model").unwrap()
+}
+
+fn tool(name: &str, parameters: &Value) -> ToolDefinition {
+    ToolDefinition {
+        name: name.into(),
+        description: None,
+        parameters: parameters.clone(),
+        strict: true,
+    }
+}
+
+fn chat(tools: Vec<ToolDefinition>, tool_choice: ToolChoice) -> ChatPrompt {
+    ChatPrompt {
+        messages: vec![Message::text(Role::User, "go")],
+        tools,
+        tool_choice,
+        ..ChatPrompt::default()
+    }
+}
+
+fn constraint(model: &ChatModel, chat: &ChatPrompt) -> Constraint {
+    let rendered = model.render(chat, &ReasoningOptions::default()).unwrap();
+    model.constraint(&rendered, None).unwrap().unwrap()
+}
+
+/// What is left of an output that is not taken; `None`: it is taken and may end there.
+fn refused(model: &ChatModel, mut constraint: Constraint, output: &str) -> Option<String> {
+    let ids = model.tokenizer().encode(output, false).unwrap();
+    for (index, id) in ids.iter().enumerate() {
+        if constraint.is_complete() || !constraint.allowed().unwrap()[*id as usize] {
+            return Some(model.tokenizer().detokenize(&ids[index..]));
+        }
+        constraint.advance(*id).unwrap();
+    }
+    let may_end = constraint.is_complete() || {
+        let eos = model.tokenizer().token_id(EOS).unwrap();
+        constraint.allowed().unwrap()[eos as usize]
+    };
+    (!may_end).then(|| "<the end>".into())
+}
+
+/// The calls that an output is read as.
+fn read(
+    model: &ChatModel,
+    chat: &ChatPrompt,
+    ids: &[u32],
+) -> Result<(Vec<(String, String)>, String), InferenceError> {
+    let rendered = model.render(chat, &ReasoningOptions::default()).unwrap();
+    let stream = model.output(&rendered, &StopConditions::default());
+    let mut choice = ChoiceOutput::new(0, stream);
+    let (mut calls, mut text) = (Vec::new(), String::new());
+    let mut take = |event| match event {
+        GenerationEvent::Text { text: more, .. } => text.push_str(&more),
+        GenerationEvent::ToolCall { part, .. } => match part {
+            ToolCallPart::Start { name, .. } => calls.push((name, String::new())),
+            ToolCallPart::Arguments(more) => calls.last_mut().unwrap().1.push_str(&more),
+            ToolCallPart::End => {}
+        },
+        _ => {}
+    };
+    for id in ids {
+        choice.push(*id, None, &mut take)?;
+    }
+    choice.finish(FinishReason::Stop, &mut take)?;
+    Ok((calls, text))
+}
+
+/// A schema, arguments that it allows and some that it does not.
+struct Case {
+    name: &'static str,
+    schema: Value,
+    good: Vec<Value>,
+    bad: Vec<Value>,
+}
+
+fn object(properties: Value, required: &[&str]) -> Value {
+    json!({
+        "type": "object", "properties": properties, "required": required,
+        "additionalProperties": false,
+    })
+}
+
+fn cases() -> Vec<Case> {
+    let case = |name, schema, good: Vec<Value>, bad: Vec<Value>| Case {
+        name,
+        schema,
+        good,
+        bad,
+    };
+    vec![
+        case(
+            "nothing",
+            object(json!({}), &[]),
+            vec![json!({})],
+            vec![json!({"x": 1})],
+        ),
+        case(
+            "text",
+            object(json!({"s": {"type": "string"}}), &["s"]),
+            vec![
+                json!({"s": "a b"}),
+                json!({"s": ""}),
+                json!({"s": "line 1\nline \"2\" 'x'"}),
+                json!({"s": "12"}),
+                json!({"s": "Zürich 👋 {a: [1]} </ <par <|"}),
+            ],
+            vec![json!({}), json!({"s": "x", "t": "y"})],
+        ),
+        case(
+            "choice",
+            object(
+                json!({"e": {"type": "string", "enum": ["north", "north west"]}}),
+                &["e"],
+            ),
+            vec![json!({"e": "north"}), json!({"e": "north west"})],
+            vec![json!({"e": "east"}), json!({"e": "north wes"})],
+        ),
+        case(
+            "numbers",
+            object(
+                json!({"i": {"type": "integer", "minimum": 0}, "f": {"type": "number"}}),
+                &["i"],
+            ),
+            vec![json!({"i": 7, "f": -1.5}), json!({"i": 0})],
+            vec![json!({"i": -1}), json!({"i": "many"}), json!({"f": 1.5})],
+        ),
+        case(
+            "truth",
+            object(
+                json!({"b": {"type": "boolean"}, "z": {"type": "null"}}),
+                &["b"],
+            ),
+            vec![json!({"b": true}), json!({"b": false, "z": null})],
+            vec![json!({"b": "yes"}), json!({"b": 1})],
+        ),
+        case(
+            "nested",
+            object(
+                json!({"o": object(
+                    json!({"k": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+                           "b": {"type": "boolean"}}),
+                    &["k"],
+                )}),
+                &["o"],
+            ),
+            vec![
+                json!({"o": {"k": ["a", "b, \"c\""]}}),
+                json!({"o": {"k": ["</parameter>"], "b": true}}),
+            ],
+            vec![
+                json!({"o": {"k": []}}),
+                json!({"o": {"k": [1]}}),
+                json!({"o": "text"}),
+                json!({"o": {"k": ["a"], "x": 1}}),
+            ],
+        ),
+        case(
+            "lists",
+            object(
+                json!({"a": {"type": "array", "items": {"type": "integer"}, "maxItems": 2},
+                       "m": {"type": "array", "items": {"type": ["string", "null"]}}}),
+                &[],
+            ),
+            vec![
+                json!({"a": [1, -2]}),
+                json!({"a": [], "m": ["x", null, "]"]}),
+                json!({}),
+            ],
+            vec![
+                json!({"a": [1, 2, 3]}),
+                json!({"a": ["x"]}),
+                json!({"m": [1]}),
+            ],
+        ),
+        case(
+            "definitions",
+            json!({
+                "type": "object", "additionalProperties": false, "required": ["r"],
+                "properties": {"r": {"$ref": "#/$defs/size"}, "t": {"$ref": "#/$defs/tree"}},
+                "$defs": {
+                    "size": {"enum": ["s", "m", "l"]},
+                    "tree": object(
+                        json!({"left": {"anyOf": [{"$ref": "#/$defs/tree"}, {"type": "null"}]}}),
+                        &["left"],
+                    ),
+                },
+            }),
+            vec![
+                json!({"r": "m"}),
+                json!({"r": "s", "t": {"left": {"left": null}}}),
+            ],
+            vec![json!({"r": "xl"}), json!({"r": "s", "t": {"left": 1}})],
+        ),
+        case(
+            "mixed types",
+            object(
+                json!({
+                    "n": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": null},
+                    "u": {"type": ["integer", "string"]},
+                    "l": {"anyOf": [{"type": "string"},
+                                    {"type": "array", "items": {"type": "string"}}]},
+                    "e": {"enum": ["a", 1, null]},
+                }),
+                &["n", "u"],
+            ),
+            vec![
+                json!({"n": null, "u": 12}),
+                json!({"n": "text", "u": "twelve", "l": ["a", "b"]}),
+                json!({"n": "nul", "u": "12a", "l": "a", "e": 1}),
+                json!({"n": "x", "u": 1, "e": "a"}),
+            ],
+            vec![
+                json!({"n": "x", "u": 1.5}),
+                json!({"n": "x", "u": 1, "e": 2}),
+                json!({"n": "x", "u": 1, "e": "b"}),
+            ],
+        ),
+        case(
+            "patterns",
+            object(
+                json!({
+                    "p": {"type": "string", "pattern": "^[a-z]+-\\d{2}$"},
+                    "q": {"type": "string", "pattern": "[0-9]"},
+                    "l": {"type": "string", "minLength": 2, "maxLength": 4},
+                }),
+                &[],
+            ),
+            vec![
+                json!({"p": "ab-12"}),
+                json!({"q": "a 1 b", "l": "äöü"}),
+                json!({"l": "a\nb"}),
+            ],
+            vec![
+                json!({"p": "ab-1"}),
+                json!({"q": "none"}),
+                json!({"l": "a"}),
+                json!({"l": "abcde"}),
+            ],
+        ),
+        case(
+            "anything",
+            object(json!({"x": {}}), &["x"]),
+            vec![
+                json!({"x": 1}),
+                json!({"x": [1, {"a": "b"}]}),
+                json!({"x": null}),
+            ],
+            vec![json!({})],
+        ),
+        case(
+            "any names",
+            json!({"type": "object", "additionalProperties": {"type": "integer"}}),
+            vec![json!({}), json!({"a": 1, "b": 2})],
+            vec![json!({"a": "x"})],
+        ),
+        // Of the object as a whole, so that no format can write it in its own way.
+        case(
+            "either of two",
+            json!({"anyOf": [
+                object(json!({"a": {"type": "string"}}), &["a"]),
+                object(json!({"b": {"type": "string"}}), &["b"]),
+            ], "type": "object"}),
+            vec![],
+            vec![json!({"c": "x"})],
+        ),
+        case(
+            "names that are no words",
+            object(
+                json!({"a b": {"type": "string"}, "c\"d": {"type": "integer"}}),
+                &["a b"],
+            ),
+            vec![],
+            vec![json!({})],
+        ),
+        case(
+            "closing markers",
+            object(
+                json!({"s": {"type": "string", "enum": ["</parameter>", "</arg_value>", "\n"]},
+                       "o": {"type": "array", "items": {"type": "string"}}}),
+                &["s"],
+            ),
+            vec![],
+            vec![json!({"s": "x"})],
+        ),
+    ]
+}
+
+#[test]
+fn what_templates_render_is_accepted_and_what_breaks_the_schema_is_not() {
+    let cases = cases();
+    let mut wrong = Vec::new();
+    for format in formats() {
+        for markers in MARKERS {
+            let model = model(format, markers);
+            for case in &cases {
+                let at = format!("{} {markers:?} {}", format.name(), case.name);
+                check_case(format, &model, case, markers, &mut |what| {
+                    wrong.push(format!("{at}: {what}"));
+                });
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn check_case(
+    format: &dyn Format,
+    model: &ChatModel,
+    case: &Case,
+    markers: Markers,
+    fail: &mut dyn FnMut(String),
+) {
+    let tools = vec![
+        tool("f", &case.schema),
+        tool("f_2", &json!({"type": "object"})),
+    ];
+    let chat = chat(tools, ToolChoice::Required);
+    let start = constraint(model, &chat);
+    for arguments in &case.good {
+        let output = render(format.name(), &[("f", arguments)]);
+        // A special token is no text, whatever it spells.
+        let is_text = |token: &&str| arguments.to_string().contains(*token);
+        if markers == Markers::Special && tokens(format).iter().any(is_text) {
+            continue;
+        }
+        if let Some(rest) = refused(model, start.clone(), &output) {
+            fail(format!("{rest:?} of {output:?} is refused"));
+            continue;
+        }
+        let ids = model.tokenizer().encode(&output, false).unwrap();
+        let read = match read(model, &chat, &ids) {
+            Ok((calls, _)) => calls,
+            Err(error) => {
+                fail(format!("{output:?}: {error}"));
+                continue;
+            }
+        };
+        let is_read = read.len() == 1
+            && read[0].0 == "f"
+            && serde_json::from_str(&read[0].1).ok().as_ref() == Some(arguments);
+        if !is_read {
+            fail(format!("{output:?} is read as {read:?}"));
+        }
+    }
+    for arguments in &case.bad {
+        let output = render(format.name(), &[("f", arguments)]);
+        if refused(model, start.clone(), &output).is_none() {
+            fail(format!("{output:?} is accepted"));
+        }
+    }
+}
+
+#[test]
+fn other_tools_text_and_more_calls_than_asked_for() {
+    let nothing = json!({});
+    for format in formats() {
+        let model = model(format, Markers::Special);
+        let schema = object(json!({}), &[]);
+        let tools = || vec![tool("f", &schema), tool("g", &schema)];
+        let one = |name: &str| render(format.name(), &[(name, &nothing)]);
+        let two = render(format.name(), &[("f", &nothing), ("g", &nothing)]);
+        let takes = |chat: &ChatPrompt, output: &str| {
+            refused(&model, constraint(&model, chat), output).is_none()
+        };
+        let name = format.name();
+        let required = chat(tools(), ToolChoice::Required);
+        assert!(
+            takes(&required, &one("f")) && takes(&required, &one("g")),
+            "{name}"
+        );
+        assert!(!takes(&required, &one("h")), "{name}");
+        assert!(
+            !takes(&required, "I will not") && !takes(&required, ""),
+            "{name}"
+        );
+        assert!(!takes(&required, &format!("{} and", one("f"))), "{name}");
+        // The model stops behind the only call there can be.
+        assert_eq!(takes(&required, &two), name != "harmony", "{name}: {two}");
+        let named = chat(tools(), ToolChoice::Named("g".into()));
+        assert!(
+            takes(&named, &one("g")) && !takes(&named, &one("f")),
+            "{name}"
+        );
+        let twice = render(name, &[("g", &nothing), ("g", &nothing)]);
+        assert!(!takes(&named, &twice), "{name}");
+        let single = ChatPrompt {
+            single_tool_call: true,
+            ..chat(tools(), ToolChoice::Required)
+        };
+        assert!(takes(&single, &one("f")) && !takes(&single, &two), "{name}");
+    }
+}
+
+/// A generator of numbers that is the same on every machine.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % sides as u64) as usize
+    }
+}
+
+/// Tokens of a walk through a constraint that likes to come to an end. `None`: it did not.
+fn walk(
+    model: &ChatModel,
+    mut constraint: Constraint,
+    likes: &[String],
+    dice: &mut Dice,
+) -> Option<Vec<u32>> {
+    const LIMIT: usize = 300;
+    let tokenizer = model.tokenizer();
+    let eos = tokenizer.token_id(EOS).unwrap();
+    let mut liked: Vec<u32> = Vec::new();
+    let mut ids = Vec::new();
+    while ids.len() < LIMIT {
+        if constraint.is_complete() {
+            return Some(ids);
+        }
+        let allowed = constraint.allowed().unwrap();
+        let choices: Vec<u32> = (0..allowed.len() as u32)
+            .filter(|id| allowed[*id as usize])
+            .collect();
+        assert!(
+            !choices.is_empty(),
+            "nothing can follow {:?}",
+            tokenizer.detokenize(&ids)
+        );
+        if allowed[eos as usize] && dice.roll(4) == 0 {
+            return Some(ids);
+        }
+        if liked.is_empty() && dice.roll(3) > 0 {
+            let text = &likes[dice.roll(likes.len())];
+            liked = tokenizer.encode(text, false).unwrap();
+            liked.reverse();
+        }
+        let next = liked.pop().filter(|id| allowed[*id as usize]);
+        let next = next.unwrap_or_else(|| {
+            liked.clear();
+            let drawn = choices[dice.roll(choices.len())];
+            // Exponents make numbers that no program holds.
+            let is_exponent = matches!(tokenizer.token_bytes(drawn), b"e" | b"E");
+            if is_exponent { choices[0] } else { drawn }
+        });
+        if next == eos {
+            return Some(ids);
+        }
+        constraint.advance(next).unwrap();
+        ids.push(next);
+    }
+    None
+}
+
+/// What brings a walk forward in a format.
+fn likes(format: &dyn Format) -> Vec<String> {
+    let open = format.open().iter().copied();
+    let markers = open.chain(format.close()).chain(format.inner_markers());
+    let mut likes: Vec<String> = markers.map(str::to_owned).collect();
+    let closes: Vec<String> = likes
+        .iter()
+        .filter(|marker| marker.contains('/') || Some(marker.as_str()) == format.close())
+        .cloned()
+        .collect();
+    for _ in 0..3 {
+        likes.extend(closes.clone());
+    }
+    likes.extend(
+        [
+            "\"", "}", "]", ")", "\n", "'", ", ", "{", "null", "12", "true", "\"]}", "<", "\"}",
+            ">", "a", "-1",
+        ]
+        .map(str::to_owned),
+    );
+    likes
+}
+
+/// What is wrong with the calls of an output.
+fn mistake(
+    calls: &[(String, String)],
+    tools: &[ToolDefinition],
+    validators: &[Validator],
+) -> Option<String> {
+    calls.iter().find_map(|(name, arguments)| {
+        let Some(index) = tools.iter().position(|tool| tool.name == *name) else {
+            return Some(format!("`{name}` is not offered"));
+        };
+        let value: Value = match serde_json::from_str(arguments) {
+            Ok(value) => value,
+            Err(error) => return Some(format!("{error}: {arguments:?}")),
+        };
+        let error = validators[index].validate(&value).err()?;
+        Some(format!("{error}: {arguments:?}"))
+    })
+}
+
+#[test]
+fn whatever_may_be_written_is_read_as_what_the_schema_allows() {
+    let cases = cases();
+    let mut dice = Dice(0x1234_5678_9ABC_DEF1);
+    let mut wrong = Vec::new();
+    for format in formats() {
+        let likes = likes(format);
+        for markers in MARKERS {
+            let model = model(format, markers);
+            let (mut walks, mut forced, mut called) = (0, 0, 0);
+            for (index, case) in cases.iter().enumerate() {
+                let other = &cases[(index + 1) % cases.len()];
+                let tools = vec![tool("f", &case.schema), tool("f_2", &other.schema)];
+                let validators: Vec<Validator> = tools
+                    .iter()
+                    .map(|tool| jsonschema::validator_for(&tool.parameters).unwrap())
+                    .collect();
+                for choice in [ToolChoice::Required, ToolChoice::Auto] {
+                    let is_forced = choice == ToolChoice::Required;
+                    let chat = chat(tools.clone(), choice);
+                    let start = constraint(&model, &chat);
+                    for _ in 0..WALKS {
+                        let Some(ids) = walk(&model, start.clone(), &likes, &mut dice) else {
+                            continue;
+                        };
+                        walks += 1;
+                        forced += usize::from(is_forced);
+                        let (calls, rest) = match read(&model, &chat, &ids) {
+                            Ok(read) => read,
+                            Err(error) => {
+                                let text = model.tokenizer().detokenize(&ids);
+                                let name = format.name();
+                                wrong.push(format!(
+                                    "{name} {markers:?} {}: {error} in {text:?}",
+                                    case.name
+                                ));
+                                continue;
+                            }
+                        };
+                        called += calls.len();
+                        let mistake = if is_forced && calls.is_empty() {
+                            Some("no call".into())
+                        } else if is_forced && !rest.trim().is_empty() {
+                            Some(format!("text {rest:?}"))
+                        } else {
+                            mistake(&calls, &tools, &validators)
+                        };
+                        if let Some(mistake) = mistake {
+                            let text = model.tokenizer().detokenize(&ids);
+                            let name = format.name();
+                            wrong.push(format!(
+                                "{name} {markers:?} {}: {mistake} in {text:?}",
+                                case.name
+                            ));
+                        }
+                    }
+                }
+            }
+            let at = format!("{} {markers:?}: {walks} {forced} {called}", format.name());
+            assert!(walks > 30 && forced > 15 && called > 15, "{at}");
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
