@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import checkpoints
+import encoders
 import protocol
 import servers
 import structure
@@ -172,8 +173,10 @@ def main() -> None:
         "--playback-model", type=Path, required=True, help="folder of a model whose answers are played"
     )
     parser.add_argument(
-        "--only", choices=["protocol", "structure"], help="measure this part alone and print it"
+        "--only", choices=["protocol", "structure", "encoders"], help="measure this part alone and print it"
     )
+    parser.add_argument("--encoders", type=Path, help="folder of encoder models, for that part")
+    parser.add_argument("--encoders-python", type=Path, help="Python with sentence-transformers")
     parser.add_argument("--json", action="store_true", help="print the JSON instead of the table")
     options = parser.parse_args()
 
@@ -187,6 +190,11 @@ def main() -> None:
         def start_ours(model: Path):
             return servers.start_ours(options.binary, model, Path(home))
 
+        if options.only == "encoders":
+            peer = encoders.Peer(options.encoders_python, options.encoders)
+            server = servers.start_encoders(options.binary, options.encoders, Path(home))
+            print("\n".join(encoders.report(encoders.measure(server, peer, options.runs))))
+            return
         if options.only == "structure":
             print("\n".join(structure.report(structure.measure(lambda: start_ours(folder), prompts, options.runs))))
             return

@@ -32,7 +32,16 @@ class Generation:
 class Server:
     """A server process on a free port; `model` is what requests must name."""
 
-    def __init__(self, name: str, command: list[str], environment: dict[str, str], port: int, model: str):
+    def __init__(
+        self,
+        name: str,
+        command: list[str],
+        environment: dict[str, str],
+        port: int,
+        model: str,
+        *,
+        generates: bool = True,
+    ):
         self.name, self.port, self.model = name, port, model
         started = time.perf_counter()
         self.log = open(os.devnull, "wb")
@@ -40,8 +49,9 @@ class Server:
             command, env=environment, stdout=self.log, stderr=self.log, start_new_session=True
         )
         self._wait_until_it_answers()
-        # Until the first token: either engine may load lazily.
-        self.complete("Hello", max_tokens=1)
+        if generates:
+            # Until the first token: either engine may load lazily.
+            self.complete("Hello", max_tokens=1)
         self.startup_seconds = time.perf_counter() - started
 
     def _wait_until_it_answers(self) -> None:
@@ -154,6 +164,18 @@ def start_ours(binary: Path, folder: Path, home: Path, *arguments: str) -> Serve
     environment = {**os.environ, "MACMLX_HOME": str(home)}
     command = [str(binary), "serve", "--port", str(port), "--model", model, *arguments]
     return Server("macmlx", command, environment, port, model)
+
+
+def start_encoders(binary: Path, folder: Path, home: Path) -> Server:
+    """`macmlx serve` with the models in `folder` and none that generates."""
+    home.mkdir(parents=True, exist_ok=True)
+    models = home / "models"
+    if not models.exists():
+        models.symlink_to(folder)
+    port = free_port()
+    environment = {**os.environ, "MACMLX_HOME": str(home)}
+    command = [str(binary), "serve", "--port", str(port)]
+    return Server("macmlx", command, environment, port, "", generates=False)
 
 
 def start_peer(folder: Path) -> Server:

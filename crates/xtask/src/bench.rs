@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: our server against mlx-lm's on this machine.
+//! `cargo xtask bench`: our server against mlx-lm's and sentence-transformers on this machine.
 
 use std::{
     path::{Path, PathBuf},
@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
 
-use crate::{playback, run, setup, shell, starter, venv, workspace};
+use crate::{encoders, playback, run, setup, shell, starter, venv, workspace};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -33,6 +33,9 @@ enum Part {
     Protocol,
     /// What it costs to hold an output to a schema.
     Structure,
+    /// Embeddings and reranking against sentence-transformers, only when asked for: its torch is
+    /// several gigabytes on Linux.
+    Encoders,
 }
 
 /// Builds, makes the peer's environment, measures. The raw figures stay in the cache.
@@ -59,6 +62,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         .args(["--budget-seconds", &options.budget_seconds.to_string()]);
     if let Some(name) = options.only.and_then(|part| part.to_possible_value()) {
         bench.args(["--only", name.get_name()]);
+    }
+    if options.only == Some(Part::Encoders) {
+        bench
+            .arg("--encoders")
+            .arg(encoders::folder()?)
+            .arg("--encoders-python")
+            .arg(venv::ensure(&folder.join("requirements-encoders.txt"))?);
     }
     if options.json {
         bench.arg("--json");
