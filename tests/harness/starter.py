@@ -9,15 +9,22 @@ import pytest
 from .program import Server, macmlx
 
 MODEL = "test/starter-with-tools"
+# The same weights behind a prompt that begins a thought.
+THINKER = "test/starter-that-thinks"
+THOUGHT = "{%- if add_generation_prompt %}{{ '<think>\\n' }}{% endif %}"
 TEMPLATE = Path(__file__).parent.parent / "sdk/chatml_with_tools.jinja"
 
 
 def make_home(folder: Path) -> Path:
-    """A data folder with the starter model, to which a template gives tools and reasoning."""
+    """A data folder with the starter model twice, to which templates give tools and reasoning."""
     gguf = os.environ["MACMLX_STARTER_GGUF"]
     imported = macmlx(folder, "import", gguf, "--name", MODEL)
     assert imported.returncode == 0, imported.stderr
-    shutil.copyfile(TEMPLATE, folder / "data/models" / MODEL / "chat_template.jinja")
+    models = folder / "data/models"
+    shutil.copytree(models / MODEL, models / THINKER)
+    template = TEMPLATE.read_text()
+    (models / MODEL / "chat_template.jinja").write_text(template)
+    (models / THINKER / "chat_template.jinja").write_text(template + THOUGHT)
     return folder
 
 
