@@ -14,7 +14,6 @@ use crate::{
     ChatTemplate, Constraint, Detokenizer, FirstSpace, Format, OutputParser, OutputStream,
     SpecialTokens, Tokenizer, Tools,
     grammar::{self, GrammarCompiler, OutputGrammar},
-    output_checks::OutputChecks,
     output_formats::OutputFormats,
     output_stream::Stops,
     tokenizer::Facts,
@@ -51,7 +50,6 @@ pub struct Rendered {
     /// The end of `text` that its output goes on from: what opens a reasoning block or a message.
     pub opened: String,
     single_tool_call: bool,
-    checks: OutputChecks,
     first_space: FirstSpace,
 }
 
@@ -150,11 +148,9 @@ impl ChatModel {
             ));
         };
         let mut formats: Vec<&'static dyn Format> = self.formats.reasoning.into_iter().collect();
-        let mut checks = OutputChecks::default();
         if !chat.tools.is_empty() && chat.tool_choice != ToolChoice::None {
             let format = self.check_tools(template)?;
             check_choice(chat)?;
-            checks = OutputChecks::new(&chat.tools, &chat.tool_choice)?;
             // One format may be of both kinds.
             formats.retain(|other| other.name() != format.name() || other.kind() != format.kind());
             formats.push(format);
@@ -178,7 +174,6 @@ impl ChatModel {
             continues_message: chat.continue_final_message,
             opened,
             single_tool_call: chat.single_tool_call,
-            checks,
             first_space: if chat.continue_final_message {
                 FirstSpace::Keep
             } else {
@@ -230,7 +225,7 @@ impl ChatModel {
             OutputParser::new(&rendered.formats, rendered.tools.clone(), &rendered.opened),
             stops,
             rendered.single_tool_call,
-            rendered.checks.clone(),
+            rendered.reasoning_close(),
         )
     }
 
@@ -351,6 +346,21 @@ impl ChatModel {
 }
 
 impl Rendered {
+    /// Text that makes the model stop thinking and go on with what it is to do.
+    fn reasoning_close(&self) -> Option<&'static str> {
+        let must_call = matches!(
+            self.tool_choice,
+            ToolChoice::Required | ToolChoice::Named(_)
+        ) && !self.tools.is_empty();
+        self.formats.iter().find_map(|format| {
+            if must_call {
+                format.reasoning_close_before_call()
+            } else {
+                format.reasoning_close()
+            }
+        })
+    }
+
     /// A prompt whose output is text as it stands.
     fn raw(text: String, tokens: Vec<u32>) -> Self {
         Self {
@@ -364,7 +374,6 @@ impl Rendered {
             continues_message: false,
             opened: String::new(),
             single_tool_call: false,
-            checks: OutputChecks::default(),
             first_space: FirstSpace::Keep,
         }
     }

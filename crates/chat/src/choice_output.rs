@@ -5,7 +5,7 @@ use std::{
     hash::{BuildHasher, RandomState},
 };
 
-use macmlx_inference::{FinishReason, GenerationEvent, InferenceError, TokenLogprob, ToolCallPart};
+use macmlx_inference::{FinishReason, GenerationEvent, TokenLogprob, ToolCallPart};
 
 use crate::{CallPart, OutputPiece, OutputStream, Piece};
 
@@ -21,15 +21,6 @@ pub struct ChoiceOutput {
     reasoning_spent: u32,
     /// Its block is being closed for it.
     is_closing_reasoning: bool,
-    /// A call of a strict tool, until it is complete.
-    held: Option<HeldCall>,
-}
-
-#[derive(Debug)]
-struct HeldCall {
-    name: String,
-    arguments: String,
-    events: Vec<GenerationEvent>,
 }
 
 impl ChoiceOutput {
@@ -42,46 +33,33 @@ impl ChoiceOutput {
             reasoning_tokens: 0,
             reasoning_spent: 0,
             is_closing_reasoning: false,
-            held: None,
         }
     }
 
     /// Takes a token and gives `emit` what is certain now. `logprob` is the token's own and comes
-    /// back with the text it belongs to. The token that ends a generation is not pushed. An error
-    /// is what the model did against the request; nothing may follow it.
+    /// back with the text it belongs to. The token that ends a generation is not pushed.
     pub fn push(
         &mut self,
         token: u32,
         logprob: Option<TokenLogprob>,
         emit: impl FnMut(GenerationEvent),
-    ) -> Result<(), InferenceError> {
+    ) {
         self.pending.extend(logprob);
         self.reasoning_spent += u32::from(self.stream.in_reasoning());
         let pieces = self.stream.push(token);
-        self.emit(pieces, true, emit)
+        self.emit(pieces, emit);
     }
 
     /// Gives `emit` what was held back and [`GenerationEvent::Finished`]. `reason` is why no more
-    /// tokens come. Errors as for [`Self::push`].
-    pub fn finish(
-        &mut self,
-        reason: FinishReason,
-        mut emit: impl FnMut(GenerationEvent),
-    ) -> Result<(), InferenceError> {
+    /// tokens come.
+    pub fn finish(&mut self, reason: FinishReason, mut emit: impl FnMut(GenerationEvent)) {
         let finish = self.stream.finish(reason);
-        // What was cut off cannot be held against the model.
-        let is_whole = reason == FinishReason::Stop;
-        self.emit(finish.pieces, is_whole, &mut emit)?;
-        if is_whole {
-            let made_calls = finish.reason == FinishReason::ToolCalls;
-            self.stream.checks().end(made_calls)?;
-        }
+        self.emit(finish.pieces, &mut emit);
         emit(GenerationEvent::Finished {
             choice: self.choice,
             reason: finish.reason,
             stop_sequence: finish.stop_sequence,
         });
-        Ok(())
     }
 
     /// A stop sequence has matched or the only tool call has been made: the choice is to be
@@ -120,13 +98,7 @@ impl ChoiceOutput {
         self.reasoning_tokens
     }
 
-    /// `is_whole`: a call that ends here was not cut off.
-    fn emit(
-        &mut self,
-        pieces: Vec<OutputPiece>,
-        is_whole: bool,
-        mut emit: impl FnMut(GenerationEvent),
-    ) -> Result<(), InferenceError> {
+    fn emit(&mut self, pieces: Vec<OutputPiece>, mut emit: impl FnMut(GenerationEvent)) {
         for OutputPiece { piece, tokens } in pieces {
             if matches!(piece, Piece::Reasoning(_)) {
                 self.reasoning_tokens += tokens as u32;
@@ -149,56 +121,20 @@ impl ChoiceOutput {
                     text,
                     tokens,
                 }),
-                Piece::ToolCall(part) => self.emit_call(part, tokens, is_whole, &mut emit)?,
+                Piece::ToolCall(part) => emit(GenerationEvent::ToolCall {
+                    choice,
+                    part: match part {
+                        CallPart::Start { name } => ToolCallPart::Start {
+                            id: call_id(),
+                            name,
+                        },
+                        CallPart::Arguments(text) => ToolCallPart::Arguments(text),
+                        CallPart::End => ToolCallPart::End,
+                    },
+                    tokens,
+                }),
             }
         }
-        Ok(())
-    }
-
-    fn emit_call(
-        &mut self,
-        part: CallPart,
-        tokens: Vec<TokenLogprob>,
-        is_whole: bool,
-        mut emit: impl FnMut(GenerationEvent),
-    ) -> Result<(), InferenceError> {
-        let checks = self.stream.checks();
-        match (&part, &mut self.held) {
-            (CallPart::Start { name }, _) => {
-                checks.name(name)?;
-                self.held = checks.is_strict(name).then(|| HeldCall {
-                    name: name.clone(),
-                    arguments: String::new(),
-                    events: Vec::new(),
-                });
-            }
-            (CallPart::Arguments(text), Some(held)) => held.arguments.push_str(text),
-            (CallPart::End, Some(held)) if is_whole => {
-                checks.arguments(&held.name, &held.arguments)?;
-            }
-            _ => {}
-        }
-        let is_end = part == CallPart::End;
-        let event = GenerationEvent::ToolCall {
-            choice: self.choice,
-            part: match part {
-                CallPart::Start { name } => ToolCallPart::Start {
-                    id: call_id(),
-                    name,
-                },
-                CallPart::Arguments(text) => ToolCallPart::Arguments(text),
-                CallPart::End => ToolCallPart::End,
-            },
-            tokens,
-        };
-        match &mut self.held {
-            Some(held) => held.events.push(event),
-            None => emit(event),
-        }
-        if is_end && let Some(held) = self.held.take() {
-            held.events.into_iter().for_each(emit);
-        }
-        Ok(())
     }
 }
 

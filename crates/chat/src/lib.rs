@@ -25,7 +25,6 @@ mod encoder_tokenizer;
 mod grammar;
 mod needles;
 mod output;
-mod output_checks;
 mod output_formats;
 mod output_stream;
 mod stop;

@@ -8,9 +8,7 @@ use std::collections::VecDeque;
 
 use macmlx_inference::FinishReason;
 
-use crate::{
-    CallPart, Detokenizer, OutputParser, Piece, Span, StopMatcher, output_checks::OutputChecks,
-};
+use crate::{CallPart, Detokenizer, OutputParser, Piece, Span, StopMatcher};
 
 /// A part of the output and the tokens whose text ends in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,9 +48,9 @@ pub struct OutputStream {
     made_calls: bool,
     /// The output is over with its first tool call.
     single_tool_call: bool,
+    reasoning_close: Option<&'static str>,
     /// It is.
     is_over: bool,
-    checks: OutputChecks,
     /// Bytes of text that the detokenizer has given.
     detokenized: usize,
     /// Bytes whose piece the parser has given.
@@ -79,7 +77,7 @@ impl OutputStream {
         parser: OutputParser,
         stops: Stops,
         single_tool_call: bool,
-        checks: OutputChecks,
+        reasoning_close: Option<&'static str>,
     ) -> Self {
         let matcher =
             |sequences: Vec<String>| (!sequences.is_empty()).then(|| StopMatcher::new(sequences));
@@ -95,8 +93,8 @@ impl OutputStream {
             is_cut: false,
             made_calls: false,
             single_tool_call,
+            reasoning_close,
             is_over: false,
-            checks,
             detokenized: 0,
             parsed: 0,
             token_ends: VecDeque::new(),
@@ -133,11 +131,6 @@ impl OutputStream {
         self.stop_sequence.is_some() || self.is_over
     }
 
-    /// What the request demands of the pieces.
-    pub(crate) fn checks(&self) -> &OutputChecks {
-        &self.checks
-    }
-
     /// Whether the model is thinking.
     pub fn in_reasoning(&self) -> bool {
         self.parser.in_reasoning()
@@ -146,7 +139,7 @@ impl OutputStream {
     /// The text that makes the model stop thinking, for budgets. `None`: its output has no
     /// reasoning blocks.
     pub fn reasoning_close(&self) -> Option<&'static str> {
-        self.parser.reasoning_close()
+        self.reasoning_close
     }
 
     /// No more tokens come: gives out what was held back.

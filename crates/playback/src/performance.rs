@@ -235,12 +235,9 @@ impl Performance {
         let part = &mut self.parts[index];
         part.history.push(token);
         let pending = &mut self.pending;
-        let pushed = part
-            .output
+        part.output
             .push(token, logprob, |event| pending.push_back(Ok(event)));
-        if let Err(error) = pushed {
-            self.fail(error);
-        } else if part.output.is_stopped() {
+        if part.output.is_stopped() {
             self.finish(index, FinishReason::Stop);
         } else if part.history.len() >= self.max_tokens {
             self.finish(index, FinishReason::Length);
@@ -283,12 +280,8 @@ impl Performance {
         let part = &mut self.parts[index];
         part.is_over = true;
         let pending = &mut self.pending;
-        if let Err(error) = part
-            .output
-            .finish(reason, |event| pending.push_back(Ok(event)))
-        {
-            return self.fail(error);
-        }
+        part.output
+            .finish(reason, |event| pending.push_back(Ok(event)));
         self.usage.reasoning_tokens += part.output.reasoning_tokens();
         let history = [&self.prompt[..], &part.history].concat();
         (self.remember)(history);

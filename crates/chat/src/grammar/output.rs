@@ -99,9 +99,8 @@ fn visible(
         may_repeat: !is_single,
         beside_text: is_free,
     };
-    let own = output.formats.iter().filter(|_| is_free);
-    let own = own.filter_map(|format| format.free(rules, &wanted)).next();
-    if let Some(free) = own {
+    let mut own = output.formats.iter().filter(|_| is_free);
+    if let Some(free) = own.find_map(|format| format.free(rules, &wanted)) {
         return Ok(free);
     }
     let mut formats = output.formats.iter();

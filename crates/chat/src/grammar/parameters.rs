@@ -253,14 +253,13 @@ impl Alternative {
     /// Its schema, for formats that write it as JSON.
     pub fn schema(&self, root: &Value) -> Value {
         let schema = match self {
-            Self::Strings(_, schema) => schema.clone(),
             Self::Listed(texts) => json!({ "enum": texts }),
             Self::Integer => json!({"type": "integer"}),
             Self::Number => json!({"type": "number"}),
             Self::Boolean => json!({"type": "boolean"}),
             Self::Null => json!({"type": "null"}),
             Self::Value(value) => json!({ "const": value }),
-            Self::Other(schema) => schema.clone(),
+            Self::Strings(_, schema) | Self::Other(schema) => schema.clone(),
         };
         complete(&schema, root).unwrap_or(schema)
     }
@@ -336,7 +335,7 @@ fn add_alternatives(
             let target = schema["$ref"].as_str()?.strip_prefix('#')?;
             return add_alternatives(root.pointer(target)?, root, depth - 1, found);
         }
-        ["anyOf"] | ["oneOf"] => {
+        ["anyOf" | "oneOf"] => {
             let is_exclusive = restricting == ["oneOf"];
             let mut seen = BTreeSet::new();
             for branch in schema[restricting[0]].as_array()? {
@@ -482,7 +481,8 @@ fn search(regex: &str) -> Option<Pattern> {
         match character {
             '\\' => {
                 // Word boundaries look at what is around them.
-                if matches!(characters.next()?, 'b' | 'B' | 'A' | 'z' | 'Z') && !in_class {
+                let is_boundary = matches!(characters.next()?, 'b' | 'B' | 'A' | 'z' | 'Z');
+                if is_boundary && !in_class {
                     return None;
                 }
             }

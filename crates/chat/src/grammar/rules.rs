@@ -176,13 +176,13 @@ impl<'a> Rules<'a> {
     /// JSON text of one of a tool's parameters: what `schema` accepts when the tool is strict.
     /// Otherwise the schema is followed as far as it can be, since agents send schemas that nobody
     /// enforces.
-    pub fn value(&mut self, callable: &Callable<'_>, schema: &Value) -> Symbol {
+    pub fn value(&mut self, callable: Callable<'_>, schema: &Value) -> Symbol {
         let schema = schema::enforceable(schema, callable.tool.strict, &json!({}));
         self.named("", &format!("%json {schema}"))
     }
 
     /// The arguments object of a call as JSON, enforced as [`Self::value`] says.
-    pub fn arguments(&mut self, callable: &Callable<'_>) -> Symbol {
+    pub fn arguments(&mut self, callable: Callable<'_>) -> Symbol {
         let schema = schema::of_arguments(callable.tool);
         self.named("", &format!("%json {schema}"))
     }
@@ -190,7 +190,7 @@ impl<'a> Rules<'a> {
     /// A call as one JSON object of a name and the arguments.
     pub fn call_object(
         &mut self,
-        callable: &Callable<'_>,
+        callable: Callable<'_>,
         name_key: &str,
         arguments_key: &str,
     ) -> Symbol {

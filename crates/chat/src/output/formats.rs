@@ -131,6 +131,11 @@ pub trait Format: Debug + Send + Sync {
         None
     }
 
+    /// The same where a call must follow.
+    fn reasoning_close_before_call(&self) -> Option<&'static str> {
+        self.reasoning_close()
+    }
+
     /// How tools are called, for outputs that must be right. `None`: calls of this format cannot
     /// be constrained, or it has none.
     fn calls(&self, _rules: &mut Rules<'_>, _wanted: &Wanted<'_>) -> Option<Calls> {

@@ -103,13 +103,6 @@ impl OutputParser {
         }
     }
 
-    /// Text that makes the model stop thinking.
-    pub fn reasoning_close(&self) -> Option<&'static str> {
-        self.formats
-            .iter()
-            .find_map(|format| format.reasoning_close())
-    }
-
     fn markers(&self) -> impl Iterator<Item = (Meaning, &'static str)> {
         self.formats
             .iter()

@@ -1,13 +1,13 @@
-//! Calls the request demands: begun in the prompt, read from there, checked at the end.
+//! Calls the request demands and reasoning before them.
 
 use std::fs;
 
 use macmlx_chat::{ChatModel, ChoiceOutput, FORMATS, Kind, OutputParser, Piece, Tools};
 use macmlx_inference::{
-    ChatPrompt, FinishReason, GenerationEvent, InferenceError, Message, ReasoningOptions, Role,
-    StopConditions, ToolCallPart, ToolChoice, ToolDefinition,
+    ChatPrompt, GenerationEvent, InferenceError, Message, ReasoningOptions, Role, StopConditions,
+    ToolCallPart, ToolChoice, ToolDefinition,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::tokenizers;
 
@@ -22,19 +22,19 @@ fn model(template: &str) -> ChatModel {
     ChatModel::load(folder.path(), "org/model").unwrap()
 }
 
-fn tool(name: &str, parameters: Value, strict: bool) -> ToolDefinition {
+fn tool(name: &str) -> ToolDefinition {
     ToolDefinition {
         name: name.into(),
         description: None,
-        parameters,
-        strict,
+        parameters: json!({}),
+        strict: true,
     }
 }
 
 fn prompt(tool_choice: ToolChoice) -> ChatPrompt {
     ChatPrompt {
         messages: vec![Message::text(Role::User, "go")],
-        tools: vec![tool("f", json!({}), false), tool("g", json!({}), false)],
+        tools: vec![tool("f"), tool("g")],
         tool_choice,
         ..ChatPrompt::default()
     }
@@ -42,37 +42,6 @@ fn prompt(tool_choice: ToolChoice) -> ChatPrompt {
 
 fn render(model: &ChatModel, chat: &ChatPrompt) -> Result<macmlx_chat::Rendered, InferenceError> {
     model.render(chat, &ReasoningOptions::default())
-}
-
-/// Events of an output, text as it was and calls as `name(arguments)`.
-fn run(
-    model: &ChatModel,
-    chat: &ChatPrompt,
-    output: &str,
-    reason: FinishReason,
-) -> Result<String, (String, InferenceError)> {
-    let rendered = render(model, chat).unwrap();
-    let stream = model.output(&rendered, &StopConditions::default());
-    let mut choice = ChoiceOutput::new(0, stream);
-    let mut out = String::new();
-    let mut take = |event| match event {
-        GenerationEvent::Text { text, .. } => out.push_str(&text),
-        GenerationEvent::ToolCall { part, .. } => match part {
-            ToolCallPart::Start { name, .. } => out.push_str(&(name + "(")),
-            ToolCallPart::Arguments(text) => out.push_str(&text),
-            ToolCallPart::End => out.push(')'),
-        },
-        GenerationEvent::Finished { reason, .. } => out.extend([" ", &format!("{reason:?}")]),
-        event => panic!("{event:?}"),
-    };
-    let mut result = Ok(());
-    for id in model.tokenizer().encode(output, false).unwrap() {
-        result = result.and_then(|()| choice.push(id, None, &mut take));
-    }
-    match result.and_then(|()| choice.finish(reason, &mut take)) {
-        Ok(()) => Ok(out),
-        Err(error) => Err((out, error)),
-    }
 }
 
 #[test]
@@ -100,66 +69,75 @@ fn a_tool_that_is_not_offered_cannot_be_demanded() {
     ));
 }
 
-fn strict(parameters: Value) -> ChatPrompt {
-    ChatPrompt {
-        tools: vec![tool("f", parameters, true)],
-        ..prompt(ToolChoice::Auto)
-    }
-}
-
+/// The grammar has seen to it that they are right, so nobody has to wait for their end.
 #[test]
-fn arguments_of_a_strict_tool_satisfy_its_schema_or_nobody_sees_them() {
+fn arguments_of_strict_tools_come_as_they_are_written() {
     let model = model(HERMES);
-    let chat = strict(json!({
-        "type": "object",
-        "properties": {"a": {"type": "integer"}},
-        "required": ["a"],
-        "additionalProperties": false,
-    }));
-    let call = |arguments: &str, reason| {
-        let output =
-            format!("<tool_call>{{\"name\": \"f\", \"arguments\": {arguments}}}</tool_call>");
-        run(&model, &chat, &output, reason)
+    let rendered = render(&model, &prompt(ToolChoice::Auto)).unwrap();
+    let mut choice = ChoiceOutput::new(0, model.output(&rendered, &StopConditions::default()));
+    let mut arguments = String::new();
+    let mut push = |text: &str| {
+        for id in model.tokenizer().encode(text, false).unwrap() {
+            choice.push(id, None, |event| {
+                if let GenerationEvent::ToolCall {
+                    part: ToolCallPart::Arguments(more),
+                    ..
+                } = event
+                {
+                    arguments.push_str(&more);
+                }
+            });
+        }
+        arguments.clone()
     };
-    let good = call("{\"a\": 1}", FinishReason::Stop);
-    assert_eq!(good.unwrap(), "f({\"a\": 1}) ToolCalls");
-    for wrong in ["{}", "{\"a\": \"1\"}", "{\"a\": 1, \"b\": 2}", "{\"a\": x}"] {
-        let (seen, error) = call(wrong, FinishReason::Stop).unwrap_err();
-        assert_eq!(seen, "", "{wrong}");
-        assert!(error.to_string().contains("`f`"), "{error}");
-        assert!(matches!(error, InferenceError::InvalidOutput { .. }));
-    }
-    let cut = run(
-        &model,
-        &chat,
-        "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\"",
-        FinishReason::Length,
+    assert_eq!(
+        push("<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\""),
+        "{\"a\""
     );
-    assert_eq!(cut.unwrap(), "f({\"a\") Length");
+    assert_eq!(push(": 1"), "{\"a\": 1");
 }
 
+/// What the engine writes at the end of a reasoning budget is in the grammar of a call.
 #[test]
-fn only_a_strict_schema_must_compile() {
-    let model = model(HERMES);
-    for (schema, place) in [
-        (json!({"type": "thing"}), "/type"),
-        (
-            json!({"properties": {"a": {"pattern": "("}}}),
-            "/properties/a/pattern",
-        ),
-        (json!({"$ref": "http://example.org/schema"}), "example.org"),
-        (json!({"$ref": "#/nowhere"}), "nowhere"),
-    ] {
-        let error = render(&model, &strict(schema.clone())).unwrap_err();
-        let InferenceError::Unsupported { param, reason } = &error else {
-            panic!("{error}");
+fn every_format_calls_after_its_reasoning_is_closed() {
+    let mut closed = 0;
+    for format in FORMATS
+        .iter()
+        .filter(|format| format.kind() != Kind::ToolCalls)
+    {
+        let (end, open, call, tools) = match format.name() {
+            "harmony" => (
+                "<|start|>assistant",
+                "<|channel|>analysis<|message|>",
+                "f<|message|>{}",
+                "harmony",
+            ),
+            _ => (
+                "",
+                format.open()[0],
+                "<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>",
+                "hermes",
+            ),
         };
-        assert_eq!(param, "tools");
-        assert!(reason.contains("`f`") && reason.contains(place), "{reason}");
-        let mut loose = strict(schema);
-        loose.tools[0].strict = false;
-        assert!(render(&model, &loose).is_ok());
+        let folder = tokenizers::byte_level();
+        let write = |name: &str, text: String| fs::write(folder.path().join(name), text).unwrap();
+        let template = format!("{{{{ messages[0].content }}}}{{{{ tools }}}}{end}");
+        write("chat_template.jinja", template);
+        let formats = json!({"tool_format": tools, "reasoning_format": format.name()});
+        write("macmlx.json", formats.to_string());
+        let model = ChatModel::load(folder.path(), "org/model").unwrap();
+        let rendered = render(&model, &prompt(ToolChoice::Required)).unwrap();
+        let mut constraint = model.constraint(&rendered, None).unwrap().unwrap();
+        let stream = model.output(&rendered, &StopConditions::default());
+        let output = format!("{open}Hm{}{call}", stream.reasoning_close().unwrap());
+        for id in model.tokenizer().encode(&output, false).unwrap() {
+            let allowed = constraint.allowed().unwrap()[id as usize];
+            assert!(allowed, "{}: {output}", format.name());
+            constraint.advance(id).unwrap();
+        }
+        closed += 1;
     }
+    assert!(closed > 10);
 }
 
 /// What the engine writes at the end of a reasoning budget ends the reasoning, in every format.

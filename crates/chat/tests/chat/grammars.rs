@@ -34,8 +34,8 @@ fn grammar(language: Language) -> Grammar {
     }
 }
 
-fn schema(schema: Value) -> Option<Grammar> {
-    Some(grammar(Language::JsonSchema(schema)))
+fn schema(schema: Value) -> Grammar {
+    grammar(Language::JsonSchema(schema))
 }
 
 fn tool(name: &str, strict: bool) -> ToolDefinition {
@@ -89,9 +89,9 @@ fn taken(model: &ChatModel, mut constraint: Constraint, output: &str) -> (usize,
 }
 
 /// Asserts that a constraint takes whole outputs, and refuses others before their end.
-fn check(template: &str, chat: &ChatPrompt, answer: Option<Grammar>, good: &[&str], bad: &[&str]) {
+fn check(template: &str, chat: &ChatPrompt, answer: Option<&Grammar>, good: &[&str], bad: &[&str]) {
     let model = model(template);
-    let constraint = constraint(&model, chat, answer.as_ref()).unwrap().unwrap();
+    let constraint = constraint(&model, chat, answer).unwrap().unwrap();
     for output in good {
         let taken = taken(&model, constraint.clone(), output);
         assert_eq!(taken, (output.len(), true), "{output}");
@@ -115,7 +115,7 @@ fn languages_of_the_answer() {
     check(
         PLAIN,
         &plain(),
-        schema(object),
+        Some(&schema(object)),
         &[r#"{"a":"x"}"#, r#"{"a": "y", "n": 12}"#],
         &[
             "{\n  \"a\": \"y\"}",
@@ -130,7 +130,7 @@ fn languages_of_the_answer() {
     check(
         PLAIN,
         &plain(),
-        Some(any),
+        Some(&any),
         &["{}", r#"{"b": [1, {"c": null}]}"#],
         &["[]", "1"],
     );
@@ -138,7 +138,7 @@ fn languages_of_the_answer() {
     check(
         PLAIN,
         &plain(),
-        Some(regex),
+        Some(&regex),
         &["123/abc"],
         &["12/a", "123/abd"],
     );
@@ -150,21 +150,27 @@ fn languages_of_the_answer() {
     check(
         PLAIN,
         &plain(),
-        Some(choice),
+        Some(&choice),
         &["yes", "yes, \"so\"", "nö"],
         &["no", "yes,", ""],
     );
     let lark = grammar(Language::Rules(
         "start: number (\" + \" number)*\nnumber: /[0-9]+/\n".into(),
     ));
-    check(PLAIN, &plain(), Some(lark), &["1", "12 + 3"], &["+", "1 +"]);
+    check(
+        PLAIN,
+        &plain(),
+        Some(&lark),
+        &["1", "12 + 3"],
+        &["+", "1 +"],
+    );
     let gbnf = grammar(Language::Rules(
         "root ::= item+\nitem ::= \"(\" root? \")\" | [a-z]{2}\n".into(),
     ));
     check(
         PLAIN,
         &plain(),
-        Some(gbnf),
+        Some(&gbnf),
         &["(ab)", "((ab)cd)ef", "()"],
         &["(", "a", "(ab))"],
     );
@@ -199,14 +205,14 @@ fn the_answer_begins_behind_reasoning() {
     check(
         MAY_THINK,
         &plain(),
-        answer(),
+        Some(&answer()),
         &["7", "<think>{9}</think>\n\n7", "<think>\n</think>7"],
         &["<think>7", "<think>a</think>8", "a</think>7"],
     );
     check(
         THINKS,
         &plain(),
-        answer(),
+        Some(&answer()),
         &["so</think>\n7", "</think>7"],
         &["7", "so</think>so"],
     );
@@ -266,7 +272,9 @@ fn an_answer_or_a_call() {
     check(
         HERMES,
         &chat(tools, ToolChoice::Auto),
-        schema(json!({"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"]})),
+        Some(&schema(
+            json!({"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"]}),
+        )),
         &[call, r#"{"a": 1}"#],
         &["text", r#"{"a": 2}"#],
     );

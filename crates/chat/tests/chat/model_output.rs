@@ -275,13 +275,9 @@ fn events_carry_choice_ids_and_log_probabilities() {
             logprob: Some(-1.0),
             top: Vec::new(),
         };
-        choice
-            .push(*id, Some(logprob), |event| events.push(event))
-            .unwrap();
+        choice.push(*id, Some(logprob), |event| events.push(event));
     }
-    choice
-        .finish(FinishReason::Stop, |event| events.push(event))
-        .unwrap();
+    choice.finish(FinishReason::Stop, |event| events.push(event));
     let mut reported = Vec::new();
     let mut calls = Vec::new();
     let mut arguments = String::new();
@@ -320,7 +316,7 @@ fn a_reasoning_budget_holds_for_all_blocks_together() {
     let mut push = |text: &str| {
         let mut closes = Vec::new();
         for id in model.tokenizer().encode(text, false).unwrap() {
-            choice.push(id, None, |_| {}).unwrap();
+            choice.push(id, None, |_| {});
             closes.push(choice.close_reasoning(3));
         }
         closes

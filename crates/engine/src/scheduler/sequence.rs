@@ -132,12 +132,11 @@ impl Choice {
             let row = logprobs.filter(|_| forced.is_none());
             token_logprob(request.profile.chat.tokenizer(), token, row, asked.top)
         });
-        let pushed = self
-            .output
+        self.output
             .push(token, logprob, |event| request.send(event));
         let advanced = match &mut self.constrained {
-            Some(constrained) => pushed.and_then(|()| constrained.advance(token)),
-            None => pushed.map(|()| Progress::Open),
+            Some(constrained) => constrained.advance(token),
+            None => Ok(Progress::Open),
         };
         let is_complete = match advanced {
             Ok(progress) => progress == Progress::Complete,
@@ -162,10 +161,8 @@ impl Choice {
     /// Ends the choice.
     pub(super) fn finish(&mut self, reason: FinishReason) {
         let mut request = self.request.borrow_mut();
-        match self.output.finish(reason, |event| request.send(event)) {
-            Ok(()) => request.close_choice(self.output.reasoning_tokens()),
-            Err(error) => request.fail(error),
-        }
+        self.output.finish(reason, |event| request.send(event));
+        request.close_choice(self.output.reasoning_tokens());
     }
 
     /// Makes the sampler anew from the history, after a step that may have spoilt its arrays.

@@ -1,12 +1,11 @@
 //! `Action: ```json [{"tool_name": …, "parameters": {…}}] ``` `: Command R and R+ of 2024.
 
-use crate::output::readers::json_format::JsonFormat;
+use crate::output::readers::json_format::{JsonFormat, Shape};
 
 pub(super) static COMMAND_R: JsonFormat = JsonFormat {
     open: &["Action:"],
-    is_list: true,
+    shape: Shape::FencedList,
     is_indented: true,
-    is_fenced: true,
     name_key: "tool_name",
     arguments_key: "parameters",
     ..JsonFormat::new("command_r", |template| {

@@ -1,12 +1,12 @@
 //! `<|START_ACTION|>[{"tool_call_id": …, "tool_name": …, "parameters": {…}}]<|END_ACTION|>`:
 //! Command R7B and Command A.
 
-use crate::output::readers::json_format::JsonFormat;
+use crate::output::readers::json_format::{JsonFormat, Shape};
 
 pub(super) static COMMAND_R7B: JsonFormat = JsonFormat {
     open: &["<|START_ACTION|>"],
     close: Some("<|END_ACTION|>"),
-    is_list: true,
+    shape: Shape::List,
     is_indented: true,
     first_key: Some("tool_call_id"),
     name_key: "tool_name",

@@ -1,10 +1,10 @@
 //! `functools[{"name": …, "arguments": {…}}]`: Firefunction.
 
-use crate::output::readers::json_format::JsonFormat;
+use crate::output::readers::json_format::{JsonFormat, Shape};
 
 pub(super) static FUNCTOOLS: JsonFormat = JsonFormat {
     // Firefunction 2 puts a space before it, which is white space before a call.
     open: &["functools"],
-    is_list: true,
+    shape: Shape::List,
     ..JsonFormat::new("functools", |template| template.contains("functools["))
 };

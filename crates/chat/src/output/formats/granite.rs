@@ -1,10 +1,10 @@
 //! `<|tool_call|>[{"name": …, "arguments": {…}}]` to the end of the output: Granite 3.
 
-use crate::output::readers::json_format::JsonFormat;
+use crate::output::readers::json_format::{JsonFormat, Shape};
 
 pub(super) static GRANITE: JsonFormat = JsonFormat {
     open: &["<|tool_call|>", "<tool_call>"],
-    is_list: true,
+    shape: Shape::List,
     ..JsonFormat::new("granite", |template| {
         template.contains("<|start_of_role|>")
             && template.contains("tools")

@@ -64,6 +64,10 @@ impl Format for Harmony {
         Some("<|end|><|start|>assistant<|channel|>final<|message|>")
     }
 
+    fn reasoning_close_before_call(&self) -> Option<&'static str> {
+        Some("<|end|><|start|>assistant<|channel|>commentary to=functions.")
+    }
+
     /// One call: the model stops behind it. The recipient stands before the channel or behind it.
     fn calls(&self, rules: &mut Rules<'_>, wanted: &Wanted<'_>) -> Option<Calls> {
         let json = format!(" {CONSTRAIN}json");
@@ -73,7 +77,7 @@ impl Format for Harmony {
         let calls: Vec<Symbol> = wanted
             .tools
             .iter()
-            .map(|callable| {
+            .map(|&callable| {
                 let to = format!(" to=functions.{}", callable.name());
                 let heads = [
                     format!("{CHANNEL}commentary{to}"),

@@ -7,7 +7,12 @@ use crate::{
     grammar::{Calls, Pattern, Rules, Symbol, Wanted},
     output::{
         Block, Tools,
-        readers::{Either, json_calls::JsonCalls, json_format::JsonFormat, named_json::NamedJson},
+        readers::{
+            Either,
+            json_calls::JsonCalls,
+            json_format::{JsonFormat, Shape},
+            named_json::NamedJson,
+        },
     },
 };
 
@@ -17,7 +22,7 @@ const CALL_ID: &str = "[CALL_ID]";
 
 static LIST: JsonFormat = JsonFormat {
     open: OPEN,
-    is_list: true,
+    shape: Shape::List,
     last_key: Some("id"),
     ..JsonFormat::new("mistral", |_| false)
 };

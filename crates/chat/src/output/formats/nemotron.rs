@@ -1,10 +1,10 @@
 //! `<TOOLCALL>[{"name": …, "arguments": {…}}]</TOOLCALL>`: Nemotron Nano 2 and its kin.
 
-use crate::output::readers::json_format::JsonFormat;
+use crate::output::readers::json_format::{JsonFormat, Shape};
 
 pub(super) static NEMOTRON: JsonFormat = JsonFormat {
     open: &["<TOOLCALL>"],
     close: Some("</TOOLCALL>"),
-    is_list: true,
+    shape: Shape::List,
     ..JsonFormat::new("nemotron", |template| template.contains("<TOOLCALL>"))
 };

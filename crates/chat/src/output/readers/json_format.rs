@@ -22,6 +22,16 @@ pub(in crate::output) const STARTS: &[&str] = &[
     r#"```json[{"name":""#,
 ];
 
+/// How several calls are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::output) enum Shape {
+    /// An object each, between markers of its own if there are any.
+    Objects,
+    List,
+    /// In a Markdown fence.
+    FencedList,
+}
+
 /// A format of JSON objects between markers.
 #[derive(Debug)]
 pub(in crate::output) struct JsonFormat {
@@ -34,11 +44,9 @@ pub(in crate::output) struct JsonFormat {
     pub(in crate::output) silent: &'static [&'static str],
     /// `None`: the end of the output.
     pub(in crate::output) close: Option<&'static str>,
-    /// How a call is begun for the model: with a marker or not, in a fence, in a list, and by
-    /// which keys.
+    /// Models leave the marker out.
     pub(in crate::output) begins_bare: bool,
-    pub(in crate::output) is_fenced: bool,
-    pub(in crate::output) is_list: bool,
+    pub(in crate::output) shape: Shape,
     /// Brackets and keys may stand on lines of their own.
     pub(in crate::output) is_indented: bool,
     /// Key of an id before the name, which models write or leave out.
@@ -59,8 +67,7 @@ impl JsonFormat {
             silent: &[],
             close: None,
             begins_bare: false,
-            is_fenced: false,
-            is_list: false,
+            shape: Shape::Objects,
             is_indented: false,
             first_key: None,
             name_key: "name",
@@ -162,11 +169,11 @@ impl JsonFormat {
             let [open, close] = ["[", "]"].map(|bracket| rules.literal(bracket));
             Symbol::sequence([&open, &space, &object, &more, &space, &close])
         };
-        if self.is_fenced {
+        if self.shape == Shape::FencedList {
             let [begin, end] = [" ```json\n", "\n```"].map(|fence| rules.literal(fence));
             return Symbol::sequence([&begin, &list(rules), &end, &close]);
         }
-        if self.is_list {
+        if self.shape == Shape::List {
             let before = rules.literal(" ").optional();
             return Symbol::sequence([&before, &list(rules), &space, &close]);
         }
@@ -189,7 +196,7 @@ impl JsonFormat {
         let before = rules.literal(" ").optional();
         let calls: Vec<Symbol> = tools
             .iter()
-            .map(|callable| {
+            .map(|&callable| {
                 let gap = Pattern::regex(behind);
                 let begin = Pattern::regex(&format!("{begin}({inside})"));
                 let first = self.first_key.map(|key| {
@@ -229,7 +236,7 @@ impl JsonFormat {
     fn whole_object(&self, rules: &mut Rules<'_>, tools: &[Callable<'_>]) -> Symbol {
         let calls: Vec<Symbol> = tools
             .iter()
-            .map(|callable| rules.call_object(callable, self.name_key, self.arguments_key))
+            .map(|&callable| rules.call_object(callable, self.name_key, self.arguments_key))
             .collect();
         rules.rule(&Symbol::one_of(&calls))
     }

@@ -116,7 +116,7 @@ impl Format for LiteralFormat {
     }
 
     fn calls(&self, rules: &mut Rules<'_>, wanted: &Wanted<'_>) -> Option<Calls> {
-        self.write_calls(rules, wanted)
+        Some(self.write_calls(rules, wanted))
     }
 }
 

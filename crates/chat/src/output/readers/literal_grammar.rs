@@ -25,9 +25,9 @@ const WORD: &str =
     r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?|True|False|None|true|false|null";
 
 impl LiteralFormat {
-    pub(super) fn write_calls(&self, rules: &mut Rules<'_>, wanted: &Wanted<'_>) -> Option<Calls> {
+    pub(super) fn write_calls(&self, rules: &mut Rules<'_>, wanted: &Wanted<'_>) -> Calls {
         let (mut own, mut json) = (Vec::new(), Vec::new());
-        for callable in wanted.tools {
+        for &callable in wanted.tools {
             let mut writer = Writer {
                 format: self,
                 callable,
@@ -40,17 +40,17 @@ impl LiteralFormat {
         }
         let line = rules.line();
         if self.notation.in_list {
-            let list = (!own.is_empty()).then(|| self.list(rules, &own, wanted.may_repeat));
+            let list = (!own.is_empty()).then(|| list(rules, &own, wanted.may_repeat));
             let close = rules.literal(self.close.unwrap_or_default());
             let objects = (!json.is_empty()).then(|| json_list(rules, &json, wanted.may_repeat));
             let bodies: Vec<Symbol> = list.iter().cloned().chain(objects).collect();
-            return Some(Calls {
+            return Calls {
                 marked: Some(Marked {
                     open: self.open[0].into(),
                     body: Symbol::sequence([&line, &Symbol::one_of(&bodies), &line, &close]),
                 }),
                 bare: list.filter(|_| self.is_bare),
-            });
+            };
         }
         // Objects are written alike, but for the quotes around names.
         own.extend(json.into_iter().map(|callable| {
@@ -70,38 +70,35 @@ impl LiteralFormat {
         let next = Symbol::sequence([&line, &rules.literal(self.open[0]), &call]);
         let more = wanted.may_repeat.then(|| rules.rule(&next).repeated());
         let parts = [Some(call), more];
-        Some(Calls::marked(
-            self.open[0],
-            Symbol::sequence(parts.iter().flatten()),
-        ))
-    }
-
-    /// Calls in square brackets. Bracket and name are one text, so that it differs from other text
-    /// that begins with a bracket.
-    fn list(&self, rules: &mut Rules<'_>, own: &[(&str, Symbol)], may_repeat: bool) -> Symbol {
-        let mut calls = |begin: &str| {
-            let calls: Vec<Symbol> = own
-                .iter()
-                .map(|(name, arguments)| {
-                    let head = rules.ended(&Pattern::regex(begin), name);
-                    Symbol::sequence([&head, arguments])
-                })
-                .collect();
-            rules.rule(&Symbol::one_of(&calls))
-        };
-        let [first, next] = [r"\s*\[\s*", r",\s*"].map(&mut calls);
-        let close = rules.literal("]");
-        let more = may_repeat.then(|| next.repeated());
-        let parts = [Some(first), more, Some(close)];
-        Symbol::sequence(parts.iter().flatten())
+        Calls::marked(self.open[0], Symbol::sequence(parts.iter().flatten()))
     }
 }
 
+/// Calls in square brackets. Bracket and name are one text, so that it differs from other text
+/// that begins with a bracket.
+fn list(rules: &mut Rules<'_>, own: &[(&str, Symbol)], may_repeat: bool) -> Symbol {
+    let mut calls = |begin: &str| {
+        let calls: Vec<Symbol> = own
+            .iter()
+            .map(|(name, arguments)| {
+                let head = rules.ended(&Pattern::regex(begin), name);
+                Symbol::sequence([&head, arguments])
+            })
+            .collect();
+        rules.rule(&Symbol::one_of(&calls))
+    };
+    let [first, next] = [r"\s*\[\s*", r",\s*"].map(&mut calls);
+    let close = rules.literal("]");
+    let more = may_repeat.then(|| next.repeated());
+    let parts = [Some(first), more, Some(close)];
+    Symbol::sequence(parts.iter().flatten())
+}
+
 /// Calls as a list of JSON objects.
-fn json_list(rules: &mut Rules<'_>, callables: &[&Callable<'_>], may_repeat: bool) -> Symbol {
+fn json_list(rules: &mut Rules<'_>, callables: &[Callable<'_>], may_repeat: bool) -> Symbol {
     let calls: Vec<Symbol> = callables
         .iter()
-        .map(|callable| rules.call_object(callable, "name", "arguments"))
+        .map(|&callable| rules.call_object(callable, "name", "arguments"))
         .collect();
     let call = rules.rule(&Symbol::one_of(&calls));
     let [open, comma, close] = ["[", ", ", "]"].map(|text| rules.literal(text));
@@ -114,7 +111,7 @@ fn json_list(rules: &mut Rules<'_>, callables: &[&Callable<'_>], may_repeat: boo
 /// Writes the arguments of one tool.
 struct Writer<'a, 'r, 't> {
     format: &'a LiteralFormat,
-    callable: &'a Callable<'a>,
+    callable: Callable<'a>,
     rules: &'r mut Rules<'t>,
 }
 

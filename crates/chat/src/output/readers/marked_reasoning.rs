@@ -51,6 +51,16 @@ impl Format for MarkedReasoning {
         Some(self.close_early)
     }
 
+    /// Without the marker that begins an answer.
+    fn reasoning_close_before_call(&self) -> Option<&'static str> {
+        let begins_answer = |marker: &&str| self.close_early.ends_with(*marker);
+        Some(if self.silent.iter().any(begins_answer) {
+            self.close
+        } else {
+            self.close_early
+        })
+    }
+
     fn reasoning(&self, rules: &mut Rules<'_>) -> Option<Symbol> {
         let open: Vec<Symbol> = self.open.iter().map(|open| rules.literal(open)).collect();
         let open = Symbol::one_of(&open);

@@ -91,7 +91,7 @@ impl NamedJson {
         let tail = rules.literal(&tail);
         let calls: Vec<Symbol> = tools
             .iter()
-            .map(|callable| {
+            .map(|&callable| {
                 let head = (self.head)(rules, callable.name());
                 let arguments = rules.arguments(callable);
                 let call = Symbol::sequence([&head, &arguments, &tail]);

@@ -22,7 +22,7 @@ pub(super) fn calls(format: &Tagged, rules: &mut Rules<'_>, wanted: &Wanted<'_>)
     let called: Vec<Symbol> = wanted
         .tools
         .iter()
-        .map(|callable| call(tags, rules, callable, &line))
+        .map(|callable| call(tags, rules, *callable, &line))
         .collect();
     let called = rules.rule(&Symbol::one_of(&called));
     let [open, close] = [format.open[0], format.close].map(|marker| rules.literal(marker));
@@ -44,7 +44,7 @@ pub(super) fn calls(format: &Tagged, rules: &mut Rules<'_>, wanted: &Wanted<'_>)
 }
 
 /// One call, up to its closing tag.
-fn call(tags: &Tags, rules: &mut Rules<'_>, callable: &Callable<'_>, line: &Symbol) -> Symbol {
+fn call(tags: &Tags, rules: &mut Rules<'_>, callable: Callable<'_>, line: &Symbol) -> Symbol {
     let quote = if tags.has_quotes { "\"" } else { "" };
     let name = match tags.call {
         Some(tag) => rules.literal(&format!("{tag}{quote}{}{quote}>", callable.name())),
@@ -64,7 +64,7 @@ fn call(tags: &Tags, rules: &mut Rules<'_>, callable: &Callable<'_>, line: &Symb
 fn parameters(
     tags: &Tags,
     rules: &mut Rules<'_>,
-    callable: &Callable<'_>,
+    callable: Callable<'_>,
     line: &Symbol,
 ) -> Option<Symbol> {
     let parameters = callable.parameters()?;
@@ -102,7 +102,7 @@ fn parameters(
 fn tagged(
     tags: &Tags,
     rules: &mut Rules<'_>,
-    callable: &Callable<'_>,
+    callable: Callable<'_>,
     name: &Pattern,
     parameter: &Parameter,
     line: &Symbol,
@@ -133,7 +133,7 @@ fn tagged(
 /// The values of a parameter with their closing tag, and whether they are text.
 fn values(
     tags: &Tags,
-    callable: &Callable<'_>,
+    callable: Callable<'_>,
     parameter: &Parameter,
     rules: &mut Rules<'_>,
 ) -> Option<Vec<(bool, Symbol)>> {
