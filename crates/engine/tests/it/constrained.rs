@@ -11,11 +11,11 @@ use crate::support::{Home, greedy, run};
 
 const MODEL: &str = "llama";
 
-fn grammar(language: Language) -> Option<Grammar> {
-    Some(Grammar {
+fn grammar(language: Language) -> Grammar {
+    Grammar {
         language,
         param: "response_format".into(),
-    })
+    }
 }
 
 fn drawn(language: Language, seed: u64) -> GenerateRequest {
@@ -23,7 +23,7 @@ fn drawn(language: Language, seed: u64) -> GenerateRequest {
     request.sampling.temperature = Some(1.5);
     request.sampling.seed = Some(seed);
     request.stop.max_tokens = Some(400);
-    request.grammar = grammar(language);
+    request.grammar = Some(grammar(language));
     request
 }
 
@@ -138,7 +138,7 @@ async fn logprobs_are_of_the_model_and_not_of_the_grammar() {
         prompt: false,
     });
     let mut held = free.clone();
-    held.grammar = grammar(Language::Choice(vec!["~".into(), "}".into()]));
+    held.grammar = Some(grammar(Language::Choice(vec!["~".into(), "}".into()])));
     let (free, held) = (run(&engine, free).await, run(&engine, held).await);
     let token = &held.tokens[0][0];
     assert_eq!(token.top, free.tokens[0][0].top);

@@ -103,11 +103,11 @@ pub(crate) fn trials(
 
 fn compile(schema: &Value, starter: &Starter, figures: &Figures) -> Result<(), Failed> {
     let corpus = &figures.corpus;
-    let started = Instant::now();
+    let begin = Instant::now();
     match starter.constraint(schema) {
         Ok(_) => {
             count(&corpus.compiled);
-            corpus.times.lock().unwrap().push(started.elapsed());
+            corpus.times.lock().unwrap().push(begin.elapsed());
             Ok(())
         }
         Err(InferenceError::Unsupported { param, reason }) => {

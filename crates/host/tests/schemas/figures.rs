@@ -70,6 +70,7 @@ fn share(part: usize, rest: usize) -> String {
 }
 
 impl Figures {
+    #[expect(clippy::print_stdout, reason = "figures are what the suite is run for")]
     pub(crate) fn print(&self) {
         let suite = &self.suite;
         println!(

@@ -79,6 +79,10 @@ pub(crate) fn grammar(schema: &Value) -> Grammar {
 }
 
 /// A path that `cargo xtask test schemas` sets.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "where fixtures are is no setting of the program"
+)]
 pub(crate) fn environment(name: &str) -> PathBuf {
     match std::env::var_os(name) {
         Some(path) => path.into(),
