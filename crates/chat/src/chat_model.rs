@@ -182,8 +182,14 @@ impl ChatModel {
         })
     }
 
-    /// What takes one sequence's tokens and gives its output.
-    pub fn output(&self, rendered: &Rendered, stop: &StopConditions) -> OutputStream {
+    /// What takes one sequence's tokens and gives its output. `answer`: what [`Self::constraint`]
+    /// holds it to.
+    pub fn output(
+        &self,
+        rendered: &Rendered,
+        stop: &StopConditions,
+        answer: Option<&Grammar>,
+    ) -> OutputStream {
         let markers: Vec<&'static str> = rendered
             .formats
             .iter()
@@ -216,13 +222,18 @@ impl ChatModel {
                 stops.visible.push(sequence.clone());
             }
         }
+        let parser = OutputParser::new(&rendered.formats, rendered.tools.clone(), &rendered.opened);
         OutputStream::new(
             Detokenizer::new(
                 Arc::clone(&self.tokenizer),
                 SpecialTokens::Only(shown),
                 rendered.first_space,
             ),
-            OutputParser::new(&rendered.formats, rendered.tools.clone(), &rendered.opened),
+            if answer.is_some() {
+                parser.in_form()
+            } else {
+                parser
+            },
             stops,
             rendered.single_tool_call,
             rendered.reasoning_close(),

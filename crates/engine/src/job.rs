@@ -116,7 +116,10 @@ impl Draft {
                 })
                 .collect(),
             outputs: choices
-                .map(|_| profile.chat.output(&rendered, &request.stop))
+                .map(|_| {
+                    let answer = request.grammar.as_ref();
+                    profile.chat.output(&rendered, &request.stop, answer)
+                })
                 .collect(),
             prompt: rendered.tokens,
             constraint,

@@ -85,8 +85,12 @@ impl Performance {
         let parts = (0..request.choices)
             .map(|choice| {
                 let text = unsaid(&rendered.text, say.of(choice));
+                let answer = request.grammar.as_ref();
                 Ok(Part {
-                    output: ChoiceOutput::new(choice, model.chat.output(&rendered, &request.stop)),
+                    output: ChoiceOutput::new(
+                        choice,
+                        model.chat.output(&rendered, &request.stop, answer),
+                    ),
                     tokens: tokenizer.encode(text, false)?.into(),
                     history: Vec::new(),
                     is_over: false,

@@ -254,7 +254,12 @@ impl OutputGrammar<'_> {
                 )));
             }
             if tool.strict {
-                schema::check(&tool.parameters).map_err(|reason| InferenceError::Unsupported {
+                let checked = if schema::takes_objects(&tool.parameters) {
+                    schema::check(&tool.parameters)
+                } else {
+                    Err("arguments are always an object, which its `type` is not (at `/`)".into())
+                };
+                checked.map_err(|reason| InferenceError::Unsupported {
                     param: "strict".into(),
                     reason: format!("the schema of the strict tool `{}`: {reason}", tool.name),
                 })?;

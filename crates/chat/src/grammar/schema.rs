@@ -79,8 +79,18 @@ fn rebase(schema: &mut Value, root: &str) {
     }
 }
 
+/// Whether arguments, which are always an object, can satisfy a schema at all.
+pub(super) fn takes_objects(schema: &Value) -> bool {
+    match &schema["type"] {
+        Value::String(name) => name == "object",
+        Value::Array(names) => names.iter().any(|name| name == "object"),
+        _ => true,
+    }
+}
+
 fn arguments(tool: &ToolDefinition) -> Value {
     match &tool.parameters {
+        schema if !takes_objects(schema) => json!({"type": "object"}),
         Value::Object(keywords) if keywords.is_empty() => json!({"type": "object"}),
         Value::Object(keywords) => {
             let mut keywords = keywords.clone();

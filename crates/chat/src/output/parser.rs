@@ -22,6 +22,11 @@ pub struct OutputParser {
     state: State,
     /// `None` once the text since the output or the last block began is known to be text.
     lead: Option<Lead>,
+    /// The visible text is an answer whose form a grammar has seen to: once it has begun, markers in
+    /// it are its own.
+    answers_in_form: bool,
+    /// Such an answer has begun.
+    is_answering: bool,
     /// The closing marker that the last block ended without; text until it comes.
     unclosed: Option<&'static str>,
     /// Bytes at the front that the prompt has, not the model's.
@@ -53,6 +58,8 @@ impl OutputParser {
             tools,
             state: State::Text(Scanner::new([])),
             lead: None,
+            answers_in_form: false,
+            is_answering: false,
             unclosed: None,
             primed: opened.len(),
             spans: Vec::new(),
@@ -63,6 +70,13 @@ impl OutputParser {
         }
         parser.feed(opened);
         parser
+    }
+
+    /// Reads an output whose answer is held to a grammar.
+    #[must_use]
+    pub fn in_form(mut self) -> Self {
+        self.answers_in_form = true;
+        self
     }
 
     /// Takes the next text and gives what is certain now.
@@ -107,7 +121,12 @@ impl OutputParser {
         self.formats
             .iter()
             .flat_map(|format| {
-                let opens = format.open().iter();
+                let open = if self.is_answering {
+                    &[]
+                } else {
+                    format.open()
+                };
+                let opens = open.iter();
                 let silent = format.silent().iter();
                 opens
                     .map(|marker| (Meaning::Opens(*format), *marker))
@@ -151,6 +170,7 @@ impl OutputParser {
             .as_ref()
             .and_then(|found| self.markers().nth(found.needle));
         let rest = found.map_or("", |found| found.rest);
+        let was_answering = self.is_answering;
         if let Some(mut call) = self.take_text(&free) {
             // What the scanner saw as a marker, or the start of one, is part of the call's body.
             if let Some((_, marker)) = marker {
@@ -159,6 +179,14 @@ impl OutputParser {
                 call.push_str(&scanner.flush());
             }
             self.begin_bare_call(&call);
+        } else if self.is_answering != was_answering {
+            // From here on other markers count, what may have been one included.
+            let held = match &mut self.state {
+                State::Text(scanner) => scanner.flush(),
+                State::Block(_) => String::new(),
+            };
+            self.state = self.text_state();
+            return [marker.map_or("", |(_, marker)| marker), rest, &held].concat();
         } else if let Some((meaning, marker)) = marker {
             if let Some(lead) = self.lead.take() {
                 self.emit_lead(&lead.before_block());
@@ -208,6 +236,7 @@ impl OutputParser {
         if verdict == Verdict::Call {
             return Some(lead.raw().into());
         }
+        self.is_answering = self.answers_in_form;
         self.emit_lead(&lead);
         None
     }
@@ -283,6 +312,7 @@ impl OutputParser {
 
     /// No block after all: what it held is text, but for its opening marker to be looked at again.
     fn give_back(&mut self) -> String {
+        self.is_answering = self.answers_in_form;
         let next = self.text_state();
         let State::Block(block) = std::mem::replace(&mut self.state, next) else {
             return String::new();

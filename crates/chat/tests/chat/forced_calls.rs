@@ -74,7 +74,8 @@ fn a_tool_that_is_not_offered_cannot_be_demanded() {
 fn arguments_of_strict_tools_come_as_they_are_written() {
     let model = model(HERMES);
     let rendered = render(&model, &prompt(ToolChoice::Auto)).unwrap();
-    let mut choice = ChoiceOutput::new(0, model.output(&rendered, &StopConditions::default()));
+    let mut choice =
+        ChoiceOutput::new(0, model.output(&rendered, &StopConditions::default(), None));
     let mut arguments = String::new();
     let mut push = |text: &str| {
         for id in model.tokenizer().encode(text, false).unwrap() {
@@ -128,7 +129,7 @@ fn every_format_calls_after_its_reasoning_is_closed() {
         let model = ChatModel::load(folder.path(), "org/model").unwrap();
         let rendered = render(&model, &prompt(ToolChoice::Required)).unwrap();
         let mut constraint = model.constraint(&rendered, None).unwrap().unwrap();
-        let stream = model.output(&rendered, &StopConditions::default());
+        let stream = model.output(&rendered, &StopConditions::default(), None);
         let output = format!("{open}Hm{}{call}", stream.reasoning_close().unwrap());
         for id in model.tokenizer().encode(&output, false).unwrap() {
             let allowed = constraint.allowed().unwrap()[id as usize];

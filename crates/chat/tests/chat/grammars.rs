@@ -292,3 +292,35 @@ fn free_outputs_have_no_constraint() {
         assert!(constraint(&model, &chat, None).unwrap().is_none());
     }
 }
+
+#[test]
+fn a_strict_tool_that_cannot_be_enforced_is_refused_and_another_is_not() {
+    let model = model(HERMES);
+    for (parameters, place) in [
+        (json!({"type": "string"}), "`/`"),
+        (
+            json!({"properties": {"a": {"type": "string", "pattern": "("}}}),
+            "/properties/a",
+        ),
+        (json!({"properties": {"a": {"not": {}}}}), "`not`"),
+        (json!({"$ref": "#/nowhere"}), "nowhere"),
+    ] {
+        for choice in [ToolChoice::Auto, ToolChoice::Required] {
+            let mut tool = ToolDefinition {
+                parameters: parameters.clone(),
+                ..tool("f", true)
+            };
+            let error = constraint(&model, &chat(vec![tool.clone()], choice.clone()), None);
+            let Err(InferenceError::Unsupported { param, reason }) = error else {
+                panic!("{parameters}");
+            };
+            assert_eq!(param, "strict");
+            assert!(reason.contains("`f`") && reason.contains(place), "{reason}");
+            tool.strict = false;
+            assert!(constraint(&model, &chat(vec![tool], choice), None).is_ok());
+        }
+    }
+    let odd = chat(vec![tool("two words", false)], ToolChoice::Required);
+    let error = constraint(&model, &odd, None).unwrap_err().to_string();
+    assert!(error.contains("`two words`"), "{error}");
+}

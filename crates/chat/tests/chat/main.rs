@@ -6,6 +6,7 @@
     reason = "helpers of tests fail the test"
 )]
 
+mod answer_grammars;
 mod call_grammars;
 mod call_templates;
 mod detokenizer;
@@ -19,3 +20,4 @@ mod output_detection;
 mod output_properties;
 mod templates;
 mod tokenizers;
+mod walks;

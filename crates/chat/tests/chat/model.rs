@@ -64,7 +64,7 @@ fn a_model_is_shared_between_threads() {
     shared(&model);
     let prompt = Prompt::Text("hi".into());
     let rendered = model.prompt(&prompt, &ReasoningOptions::default()).unwrap();
-    moved(&model.output(&rendered, &StopConditions::default()));
+    moved(&model.output(&rendered, &StopConditions::default(), None));
 }
 
 #[test]

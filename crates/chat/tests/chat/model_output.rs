@@ -59,7 +59,7 @@ fn run(
     stop: &StopConditions,
     output: &str,
 ) -> (Vec<OutputPiece>, Finish) {
-    let mut stream = model.output(rendered, stop);
+    let mut stream = model.output(rendered, stop, None);
     let mut pieces = Vec::new();
     for id in model.tokenizer().encode(output, false).unwrap() {
         pieces.extend(stream.push(id));
@@ -89,7 +89,7 @@ fn every_token_is_reported_once_with_the_piece_its_text_ends_in() {
     let output = "<think>\nhé👋\n</think>\n\nhello é👋 \
         <tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call><|im_start|>bye";
     let ids = model.tokenizer().encode(output, false).unwrap();
-    let mut stream = model.output(&rendered, &stops(&["nowhere", "hell of"]));
+    let mut stream = model.output(&rendered, &stops(&["nowhere", "hell of"]), None);
     let mut pieces = Vec::new();
     for id in &ids {
         pieces.extend(stream.push(*id));
@@ -266,7 +266,7 @@ fn events_carry_choice_ids_and_log_probabilities() {
     let call = "<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>";
     let output = format!("<think>he</think>hello{call}{call}");
     let ids = model.tokenizer().encode(&output, false).unwrap();
-    let mut choice = ChoiceOutput::new(3, model.output(&rendered, &stops(&[])));
+    let mut choice = ChoiceOutput::new(3, model.output(&rendered, &stops(&[]), None));
     let mut events = Vec::new();
     for id in &ids {
         let logprob = TokenLogprob {
@@ -312,7 +312,7 @@ fn events_carry_choice_ids_and_log_probabilities() {
 #[test]
 fn a_reasoning_budget_holds_for_all_blocks_together() {
     let model = model(TEMPLATE);
-    let mut choice = ChoiceOutput::new(0, model.output(&chat(&model), &stops(&[])));
+    let mut choice = ChoiceOutput::new(0, model.output(&chat(&model), &stops(&[]), None));
     let mut push = |text: &str| {
         let mut closes = Vec::new();
         for id in model.tokenizer().encode(text, false).unwrap() {
