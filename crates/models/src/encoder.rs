@@ -24,6 +24,9 @@ pub trait Encoder {
     /// files say, or one score from 0 to 1. Nothing is evaluated: the caller decides when.
     fn forward(&self, texts: &[EncoderText<'_>]) -> Result<Array>;
 
+    /// Whether texts are padded to the longest that is read with them.
+    fn pads(&self) -> bool;
+
     /// Numbers a text becomes; 1 for rerankers.
     fn features(&self) -> u32;
 

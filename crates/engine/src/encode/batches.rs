@@ -1,7 +1,8 @@
 //! Decides which texts go into the next batch, from plain numbers.
 //!
 //! Invariants:
-//! - A batch has texts of one model, all about as long as the longest, so that little is padding.
+//! - A batch has texts of one model; where they are padded, all about as long as the longest, so that
+//!   little is padding.
 //! - Every other batch is led by the oldest request, the others by the one with least to do: a query
 //!   overtakes a library without starving it.
 //! - Requests that share a model share batches.
@@ -20,6 +21,8 @@ pub(super) struct Waiting {
 pub(super) struct Rest<'a> {
     /// Requests of the same model have the same number.
     pub(super) model: usize,
+    /// The model pads texts to the longest of a batch.
+    pub(super) pads: bool,
     /// Shortest first, at least one.
     pub(super) texts: &'a [Waiting],
 }
@@ -47,7 +50,11 @@ pub(super) fn next(requests: &[Rest<'_>], batches: u64, budget: usize) -> Vec<Pi
         return Vec::new();
     };
     let width = widest.length;
-    let shortest = width - FREE_PADDING.max(width / 4).min(width);
+    let shortest = if lead.pads {
+        width - FREE_PADDING.max(width / 4).min(width)
+    } else {
+        0
+    };
     let mut fitting: Vec<Pick> = Vec::new();
     for (place, request) in requests.iter().enumerate() {
         if request.model != lead.model {
@@ -65,7 +72,13 @@ pub(super) fn next(requests: &[Rest<'_>], batches: u64, budget: usize) -> Vec<Pi
         let is_leads = std::ptr::eq(&raw const requests[pick.request], lead);
         (std::cmp::Reverse(pick.text.length), !is_leads, pick.request)
     });
-    fitting.truncate((budget / width.max(1)).max(1));
+    let mut tokens = 0;
+    let within = |pick: &&Pick| {
+        tokens += if lead.pads { width } else { pick.text.length };
+        tokens <= budget
+    };
+    let count = fitting.iter().take_while(within).count();
+    fitting.truncate(count.max(1));
     fitting
 }
 
@@ -99,12 +112,32 @@ mod tests {
         let rests: Vec<_> = requests
             .iter()
             .zip(&texts)
-            .map(|(&(model, _), texts)| Rest { model, texts })
+            .map(|(&(model, _), texts)| Rest {
+                model,
+                pads: true,
+                texts,
+            })
             .collect();
         next(&rests, batches, budget)
             .iter()
             .map(|pick| (pick.request, pick.text.index))
             .collect()
+    }
+
+    #[test]
+    fn without_padding_only_tokens_count() {
+        let texts = texts(&[60, 3, 20, 16, 8]);
+        let rest = |pads| Rest {
+            model: 0,
+            pads,
+            texts: &texts,
+        };
+        let lengths = |pads| -> Vec<usize> {
+            let picks = next(&[rest(pads)], 0, 100);
+            picks.iter().map(|pick| pick.text.length).collect()
+        };
+        assert_eq!(lengths(true), [60]);
+        assert_eq!(lengths(false), [60, 20, 16]);
     }
 
     /// Name, requests, batches so far, the batch.
@@ -190,7 +223,14 @@ mod tests {
         let mut batches = 0;
         while left.iter().any(|texts| !texts.is_empty()) {
             left.retain(|texts| !texts.is_empty());
-            let rests: Vec<_> = left.iter().map(|texts| Rest { model: 0, texts }).collect();
+            let rests: Vec<_> = left
+                .iter()
+                .map(|texts| Rest {
+                    model: 0,
+                    pads: true,
+                    texts,
+                })
+                .collect();
             let picks = next(&rests, batches, 128);
             assert!(!picks.is_empty());
             assert!(padded(&picks) <= 128 || picks.len() == 1, "{picks:?}");

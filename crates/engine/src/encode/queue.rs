@@ -118,6 +118,7 @@ impl Queue {
                 places.push(place);
                 rests.push(Rest {
                     model,
+                    pads: encoders.pads(entry.card()),
                     texts: &encoding.job.rest,
                 });
             }

@@ -41,6 +41,12 @@ impl Encoders {
         self.held.iter().any(|(held, _)| held.id == id)
     }
 
+    /// Whether the encoder, if it is in memory, pads texts.
+    pub(crate) fn pads(&self, card: &ModelCard) -> bool {
+        let mut held = self.held.iter();
+        held.any(|(held, weights)| held == card && weights.model.pads())
+    }
+
     /// The encoder, which is now the last to go.
     pub(crate) fn get(&mut self, card: &ModelCard) -> Option<&dyn Encoder> {
         let index = self.held.iter().position(|(held, _)| held == card)?;

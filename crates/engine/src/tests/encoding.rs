@@ -48,6 +48,10 @@ impl Encoder for Reading {
         ))
     }
 
+    fn pads(&self) -> bool {
+        true
+    }
+
     fn features(&self) -> u32 {
         if self.is_reranker { 1 } else { FEATURES }
     }

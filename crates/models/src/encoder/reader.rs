@@ -81,6 +81,10 @@ impl<T: EncoderArchitecture> Encoder for Reader<T> {
         Ok(sorted.take_axis(Array::from_slice(&places, &[places.len() as i32]), 0)?)
     }
 
+    fn pads(&self) -> bool {
+        !self.compute.saves_operations
+    }
+
     fn features(&self) -> u32 {
         self.head.features()
     }
