@@ -159,6 +159,13 @@ impl ChatModel {
         self.check_images(&chat.messages)?;
 
         let text = template.render(chat, &reasoning)?;
+        if let Some(format) = self.formats.tool_calls
+            && formats.is_empty()
+            && format.opened_by(&text).is_some()
+        {
+            // The template begins messages in it also where there is nothing to call.
+            formats.push(format);
+        }
         let opened = self.opened(chat, &formats, &text);
         let starts_in_reasoning =
             OutputParser::new(&formats, Tools::default(), &opened).in_reasoning();

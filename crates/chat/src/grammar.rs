@@ -12,6 +12,7 @@
 //! Reasoning is part of the grammar, so that no token can straddle the place where the answer
 //! begins: before it, any text is allowed up to the closing marker.
 
+mod alternatives;
 mod answer;
 mod calls;
 mod compiler;
@@ -24,11 +25,12 @@ mod rules;
 mod schema;
 mod vocabulary;
 
+pub use alternatives::Alternative;
 pub use calls::{Callable, Calls, Marked, Wanted};
 pub use compiler::Constraint;
 pub(crate) use compiler::GrammarCompiler;
 pub(crate) use output::{OutputGrammar, lark};
-pub use parameters::{Alternative, Items, Parameter, Parameters};
+pub use parameters::{Items, Parameter, Parameters};
 pub use pattern::Pattern;
 pub use rules::{Rules, Symbol};
 

@@ -9,6 +9,7 @@ pub(super) mod named_json;
 pub(super) mod tagged;
 pub(super) mod tagged_format;
 mod tagged_grammar;
+mod tagged_value;
 
 use super::{Block, Sink, Step};
 

@@ -7,12 +7,13 @@ use macmlx_inference::{ChatPrompt, Message, ReasoningOptions, Role, ToolChoice, 
 use serde_json::{Value, json};
 
 use crate::{
+    call_schemas::{Case, cases, object},
     call_templates::render,
     walks::{self, Dice, EOS, MARKERS, Markers, Read, likes, read, tokens, walk},
 };
 
 /// For each format, vocabulary, set of tools and choice.
-const WALKS: usize = 1;
+const WALKS: usize = 3;
 
 fn formats() -> impl Iterator<Item = &'static dyn Format> {
     FORMATS
@@ -69,226 +70,6 @@ fn refused(model: &ChatModel, mut constraint: Constraint, output: &str) -> Optio
     (!may_end).then(|| "<the end>".into())
 }
 
-/// A schema, arguments that it allows and some that it does not.
-struct Case {
-    name: &'static str,
-    schema: Value,
-    good: Vec<Value>,
-    bad: Vec<Value>,
-}
-
-fn object(properties: &Value, required: &[&str]) -> Value {
-    json!({
-        "type": "object", "properties": properties, "required": required,
-        "additionalProperties": false,
-    })
-}
-
-fn cases() -> Vec<Case> {
-    let case = |name, schema, good: Vec<Value>, bad: Vec<Value>| Case {
-        name,
-        schema,
-        good,
-        bad,
-    };
-    vec![
-        case(
-            "nothing",
-            object(&json!({}), &[]),
-            vec![json!({})],
-            vec![json!({"x": 1})],
-        ),
-        case(
-            "text",
-            object(&json!({"s": {"type": "string"}}), &["s"]),
-            vec![
-                json!({"s": "a b"}),
-                json!({"s": ""}),
-                json!({"s": "line 1\nline \"2\" 'x'"}),
-                json!({"s": "12"}),
-                json!({"s": "Zürich 👋 {a: [1]} </ <par <|"}),
-            ],
-            vec![json!({}), json!({"s": "x", "t": "y"})],
-        ),
-        case(
-            "choice",
-            object(
-                &json!({"e": {"type": "string", "enum": ["north", "north west"]}}),
-                &["e"],
-            ),
-            vec![json!({"e": "north"}), json!({"e": "north west"})],
-            vec![json!({"e": "east"}), json!({"e": "north wes"})],
-        ),
-        case(
-            "numbers",
-            object(
-                &json!({"i": {"type": "integer", "minimum": 0}, "f": {"type": "number"}}),
-                &["i"],
-            ),
-            vec![json!({"i": 7, "f": -1.5}), json!({"i": 0})],
-            vec![json!({"i": -1}), json!({"i": "many"}), json!({"f": 1.5})],
-        ),
-        case(
-            "truth",
-            object(
-                &json!({"b": {"type": "boolean"}, "z": {"type": "null"}}),
-                &["b"],
-            ),
-            vec![json!({"b": true}), json!({"b": false, "z": null})],
-            vec![json!({"b": "yes"}), json!({"b": 1})],
-        ),
-        case(
-            "nested",
-            object(
-                &json!({"o": object(
-                    &json!({"k": {"type": "array", "items": {"type": "string"}, "minItems": 1},
-                           "b": {"type": "boolean"}}),
-                    &["k"],
-                )}),
-                &["o"],
-            ),
-            vec![
-                json!({"o": {"k": ["a", "b, \"c\""]}}),
-                json!({"o": {"k": ["</parameter>"], "b": true}}),
-            ],
-            vec![
-                json!({"o": {"k": []}}),
-                json!({"o": {"k": [1]}}),
-                json!({"o": "text"}),
-                json!({"o": {"k": ["a"], "x": 1}}),
-            ],
-        ),
-        case(
-            "lists",
-            object(
-                &json!({"a": {"type": "array", "items": {"type": "integer"}, "maxItems": 2},
-                       "m": {"type": "array", "items": {"type": ["string", "null"]}}}),
-                &[],
-            ),
-            vec![
-                json!({"a": [1, -2]}),
-                json!({"a": [], "m": ["x", null, "]"]}),
-                json!({}),
-            ],
-            vec![
-                json!({"a": [1, 2, 3]}),
-                json!({"a": ["x"]}),
-                json!({"m": [1]}),
-            ],
-        ),
-        case(
-            "definitions",
-            json!({
-                "type": "object", "additionalProperties": false, "required": ["r"],
-                "properties": {"r": {"$ref": "#/$defs/size"}, "t": {"$ref": "#/$defs/tree"}},
-                "$defs": {
-                    "size": {"enum": ["s", "m", "l"]},
-                    "tree": object(
-                        &json!({"left": {"anyOf": [{"$ref": "#/$defs/tree"}, {"type": "null"}]}}),
-                        &["left"],
-                    ),
-                },
-            }),
-            vec![
-                json!({"r": "m"}),
-                json!({"r": "s", "t": {"left": {"left": null}}}),
-            ],
-            vec![json!({"r": "xl"}), json!({"r": "s", "t": {"left": 1}})],
-        ),
-        case(
-            "mixed types",
-            object(
-                &json!({
-                    "n": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": null},
-                    "u": {"type": ["integer", "string"]},
-                    "l": {"anyOf": [{"type": "string"},
-                                    {"type": "array", "items": {"type": "string"}}]},
-                    "e": {"enum": ["a", 1, null]},
-                }),
-                &["n", "u"],
-            ),
-            vec![
-                json!({"n": null, "u": 12}),
-                json!({"n": "text", "u": "twelve", "l": ["a", "b"]}),
-                json!({"n": "nul", "u": "12a", "l": "a", "e": 1}),
-                json!({"n": "x", "u": 1, "e": "a"}),
-            ],
-            vec![
-                json!({"n": "x", "u": 1.5}),
-                json!({"n": "x", "u": 1, "e": 2}),
-                json!({"n": "x", "u": 1, "e": "b"}),
-            ],
-        ),
-        case(
-            "patterns",
-            object(
-                &json!({
-                    "p": {"type": "string", "pattern": "^[a-z]+-\\d{2}$"},
-                    "q": {"type": "string", "pattern": "[0-9]"},
-                    "l": {"type": "string", "minLength": 2, "maxLength": 4},
-                }),
-                &[],
-            ),
-            vec![
-                json!({"p": "ab-12"}),
-                json!({"q": "a 1 b", "l": "äöü"}),
-                json!({"l": "a\nb"}),
-            ],
-            vec![
-                json!({"p": "ab-1"}),
-                json!({"q": "none"}),
-                json!({"l": "a"}),
-                json!({"l": "abcde"}),
-            ],
-        ),
-        case(
-            "anything",
-            object(&json!({"x": {}}), &["x"]),
-            vec![
-                json!({"x": 1}),
-                json!({"x": [1, {"a": "b"}]}),
-                json!({"x": null}),
-            ],
-            vec![json!({})],
-        ),
-        case(
-            "any names",
-            json!({"type": "object", "additionalProperties": {"type": "integer"}}),
-            vec![json!({}), json!({"a": 1, "b": 2})],
-            vec![json!({"a": "x"})],
-        ),
-        // Of the object as a whole, so that no format can write it in its own way.
-        case(
-            "either of two",
-            json!({"anyOf": [
-                object(&json!({"a": {"type": "string"}}), &["a"]),
-                object(&json!({"b": {"type": "string"}}), &["b"]),
-            ], "type": "object"}),
-            vec![],
-            vec![json!({"c": "x"})],
-        ),
-        case(
-            "names that are no words",
-            object(
-                &json!({"a b": {"type": "string"}, "c\"d": {"type": "integer"}}),
-                &["a b"],
-            ),
-            vec![],
-            vec![json!({})],
-        ),
-        case(
-            "closing markers",
-            object(
-                &json!({"s": {"type": "string", "enum": ["</parameter>", "</arg_value>", "\n"]},
-                       "o": {"type": "array", "items": {"type": "string"}}}),
-                &["s"],
-            ),
-            vec![],
-            vec![json!({"s": "x"})],
-        ),
-    ]
-}
-
 #[test]
 fn what_templates_render_is_accepted_and_what_breaks_the_schema_is_not() {
     let cases = cases();
@@ -296,7 +77,11 @@ fn what_templates_render_is_accepted_and_what_breaks_the_schema_is_not() {
     for format in formats() {
         for markers in MARKERS {
             let model = model(format, markers);
-            for case in &cases {
+            for (index, case) in cases.iter().enumerate() {
+                // Tokens that are text differ little from spelled ones.
+                if markers == Markers::Added && index % 3 > 0 {
+                    continue;
+                }
                 let at = format!("{} {markers:?} {}", format.name(), case.name);
                 check_case(format, &model, case, markers, &mut |what| {
                     wrong.push(format!("{at}: {what}"));
@@ -415,7 +200,7 @@ fn whatever_may_be_written_is_read_as_what_the_schema_allows() {
     let mut wrong = Vec::new();
     for format in formats() {
         let likes = likes(&[format]);
-        for markers in MARKERS {
+        for markers in [Markers::Spelled, Markers::Special] {
             let model = model(format, markers);
             let (mut walks, mut forced, mut called) = (0, 0, 0);
             for (index, case) in cases.iter().enumerate() {
@@ -425,33 +210,38 @@ fn whatever_may_be_written_is_read_as_what_the_schema_allows() {
                     .iter()
                     .map(|tool| jsonschema::validator_for(&tool.parameters).unwrap())
                     .collect();
-                for choice in [ToolChoice::Required, ToolChoice::Auto] {
-                    let is_forced = choice == ToolChoice::Required;
-                    let chat = chat(tools.clone(), choice);
-                    let start = constraint(&model, &chat);
-                    for _ in 0..WALKS {
-                        let Some(ids) = walk(&model, start.clone(), &likes, &mut dice) else {
-                            continue;
-                        };
-                        walks += 1;
-                        forced += usize::from(is_forced);
-                        let Read { calls, text: rest } = read(&model, &chat, None, &ids);
-                        called += calls.len();
-                        let mistake = if is_forced && calls.is_empty() {
-                            Some("no call".into())
-                        } else if is_forced && !rest.trim().is_empty() {
-                            Some(format!("text {rest:?}"))
-                        } else {
-                            mistake(&calls, &tools, &validators)
-                        };
-                        if let Some(mistake) = mistake {
-                            let text = model.tokenizer().detokenize(&ids);
-                            let name = format.name();
-                            wrong.push(format!(
-                                "{name} {markers:?} {}: {mistake} in {text:?}",
-                                case.name
-                            ));
-                        }
+                // Each way of asking for each set of tools, on one vocabulary or the other.
+                let is_spelled = markers == Markers::Spelled;
+                let choice = if is_spelled == (index % 2 == 0) {
+                    ToolChoice::Required
+                } else {
+                    ToolChoice::Auto
+                };
+                let is_forced = choice == ToolChoice::Required;
+                let chat = chat(tools.clone(), choice);
+                let start = constraint(&model, &chat);
+                for _ in 0..WALKS {
+                    let Some(ids) = walk(&model, start.clone(), &likes, &mut dice) else {
+                        continue;
+                    };
+                    walks += 1;
+                    forced += usize::from(is_forced);
+                    let Read { calls, text: rest } = read(&model, &chat, None, &ids);
+                    called += calls.len();
+                    let mistake = if is_forced && calls.is_empty() {
+                        Some("no call".into())
+                    } else if is_forced && !rest.trim().is_empty() {
+                        Some(format!("text {rest:?}"))
+                    } else {
+                        mistake(&calls, &tools, &validators)
+                    };
+                    if let Some(mistake) = mistake {
+                        let text = model.tokenizer().detokenize(&ids);
+                        let name = format.name();
+                        wrong.push(format!(
+                            "{name} {markers:?} {}: {mistake} in {text:?}",
+                            case.name
+                        ));
                     }
                 }
             }
@@ -509,5 +299,27 @@ fn whatever_schema_a_tool_has_it_can_be_called() {
             called += 1;
         }
         assert!(called > 4, "{}: {called}", format.name());
+    }
+}
+
+/// What a schema may hold of something, grammars hold too, and quickly.
+#[test]
+fn large_schemas() {
+    let names: Vec<String> = (0..300).map(|index| format!("choice {index}")).collect();
+    let properties: serde_json::Map<String, Value> = (0..40)
+        .map(|index| (format!("p{index}"), json!({"type": ["string", "null"]})))
+        .chain([
+            ("e".into(), json!({ "enum": names })),
+            ("l".into(), json!({"type": "string", "maxLength": 100_000})),
+        ])
+        .collect();
+    let schema = object(&Value::Object(properties), &["e", "l"]);
+    let arguments = json!({"p7": null, "p39": "x", "e": "choice 299", "l": "y".repeat(200)});
+    for format in formats() {
+        let model = model(format, Markers::Special);
+        let chat = chat(vec![tool("f", &schema)], ToolChoice::Required);
+        let output = render(format.name(), &[("f", &arguments)]);
+        let refused = refused(&model, constraint(&model, &chat), &output);
+        assert_eq!(refused, None, "{}: {output}", format.name());
     }
 }

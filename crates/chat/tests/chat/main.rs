@@ -8,6 +8,7 @@
 
 mod answer_grammars;
 mod call_grammars;
+mod call_schemas;
 mod call_templates;
 mod detokenizer;
 mod encoders;

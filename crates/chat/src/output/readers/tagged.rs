@@ -6,7 +6,7 @@
 use crate::output::{
     Block, Sink, Step, Tools,
     argument::{ArgumentsWriter, escaped, is_text, quoted, typed},
-    readers::tagged_format::Tags,
+    readers::{tagged_format::Tags, tagged_value::Value},
     scan::{certain, first_of, space, starts_with_any},
     value_end::{End, Quotes, ValueEnd},
 };
@@ -37,61 +37,6 @@ enum State {
     /// The arguments are JSON after all.
     Json(ValueEnd),
     Between,
-}
-
-/// A parameter whose value is being read.
-#[derive(Debug)]
-struct Value {
-    key: String,
-    /// Text, given as it comes.
-    is_text: bool,
-    /// It may be of any type, a JSON string among them.
-    is_any: bool,
-    /// Its first line break has been dealt with.
-    has_begun: bool,
-    /// How far it has been looked through.
-    seen: usize,
-    inside: Inside,
-    /// No tag begins before here.
-    floor: usize,
-}
-
-/// Where tags in a value are not what they seem.
-#[derive(Debug)]
-enum Inside {
-    /// Its first character is still to come.
-    Unknown,
-    /// JSON that is still open.
-    Json(ValueEnd),
-    /// Nowhere, or no more.
-    Nothing,
-}
-
-impl Value {
-    /// Passes over JSON, whose strings may hold tags; whether the end of it is known. JSON that is
-    /// never closed is none.
-    fn skip_json(&mut self, text: &str, ends: &[&'static str], is_last: bool) -> bool {
-        if let (Inside::Unknown, Some(first)) = (&self.inside, text.trim_start().chars().next()) {
-            self.inside = if matches!(first, '{' | '[') || (first == '"' && self.is_any) {
-                Inside::Json(ValueEnd::new(Quotes::Json, ends.to_vec()))
-            } else {
-                Inside::Nothing
-            };
-        }
-        let Inside::Json(end) = &mut self.inside else {
-            return true;
-        };
-        let scanned = end.scan(&text[self.floor..], is_last);
-        self.floor += scanned.len;
-        if scanned.end == End::Open {
-            if !is_last {
-                return false;
-            }
-            self.floor = 0;
-        }
-        self.inside = Inside::Nothing;
-        true
-    }
 }
 
 impl TaggedCalls {
@@ -275,19 +220,7 @@ impl TaggedCalls {
         if is_text {
             out.arguments("\"");
         }
-        self.state = State::Value(Value {
-            key: key.into(),
-            is_text,
-            is_any,
-            has_begun: !tags.has_lines,
-            seen: 0,
-            inside: if is_text {
-                Inside::Nothing
-            } else {
-                Inside::Unknown
-            },
-            floor: 0,
-        });
+        self.state = State::Value(Value::new(key, is_text, is_any, !tags.has_lines));
         Step::Took(after + space + tags.value.len())
     }
 
