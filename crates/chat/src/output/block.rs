@@ -16,6 +16,11 @@ pub trait Block: Debug + Send {
     /// calls, text that is no call is [`Step::Text`].
     fn read(&mut self, text: &str, is_last: bool, out: &mut Sink) -> Step;
 
+    /// Whether all that comes is the answer.
+    fn in_answer(&self) -> bool {
+        false
+    }
+
     /// Whether what comes next is reasoning.
     fn in_reasoning(&self) -> bool {
         false

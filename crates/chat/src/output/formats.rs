@@ -108,6 +108,11 @@ pub trait Format: Debug + Send + Sync {
         &[]
     }
 
+    /// Markers that may stand behind an answer and are left out there.
+    fn answer_ends(&self) -> &'static [&'static str] {
+        self.silent()
+    }
+
     /// Other strings with a meaning inside a block, which may be special tokens.
     fn inner_markers(&self) -> Vec<&'static str> {
         Vec::new()

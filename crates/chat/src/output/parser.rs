@@ -27,6 +27,8 @@ pub struct OutputParser {
     answers_in_form: bool,
     /// Such an answer has begun.
     is_answering: bool,
+    /// Markers that end it, if nothing but white space follows.
+    answer_end: String,
     /// The closing marker that the last block ended without; text until it comes.
     unclosed: Option<&'static str>,
     /// Bytes at the front that the prompt has, not the model's.
@@ -60,6 +62,7 @@ impl OutputParser {
             lead: None,
             answers_in_form: false,
             is_answering: false,
+            answer_end: String::new(),
             unclosed: None,
             primed: opened.len(),
             spans: Vec::new(),
@@ -106,6 +109,8 @@ impl OutputParser {
         if let Some(lead) = self.lead.take() {
             self.emit_lead(&lead);
         }
+        let end = std::mem::take(&mut self.answer_end);
+        self.emit(Piece::Text(String::new()), end.len());
         std::mem::take(&mut self.spans)
     }
 
@@ -121,13 +126,12 @@ impl OutputParser {
         self.formats
             .iter()
             .flat_map(|format| {
-                let open = if self.is_answering {
-                    &[]
+                let (open, silent): (&[&str], _) = if self.is_answering {
+                    (&[], format.answer_ends())
                 } else {
-                    format.open()
+                    (format.open(), format.silent())
                 };
-                let opens = open.iter();
-                let silent = format.silent().iter();
+                let (opens, silent) = (open.iter(), silent.iter());
                 opens
                     .map(|marker| (Meaning::Opens(*format), *marker))
                     .chain(silent.map(|marker| (Meaning::Nothing, *marker)))
@@ -193,6 +197,10 @@ impl OutputParser {
             }
             self.unclosed = None;
             match meaning {
+                Meaning::Nothing if self.is_answering => {
+                    self.answer_end.push_str(marker);
+                    self.state = self.text_state();
+                }
                 Meaning::Opens(format) => self.begin_block(format, marker),
                 Meaning::Nothing => {
                     self.emit(Piece::Text(String::new()), marker.len());
@@ -224,6 +232,15 @@ impl OutputParser {
     /// Visible text. Returns all of it since the output began when that begins a call without an
     /// opening marker.
     fn take_text(&mut self, text: &str) -> Option<String> {
+        if !self.answer_end.is_empty() {
+            self.answer_end.push_str(text);
+            if !text.trim().is_empty() {
+                let text = std::mem::take(&mut self.answer_end);
+                let raw_len = text.len();
+                self.emit(Piece::Text(text), raw_len);
+            }
+            return None;
+        }
         let Some(lead) = &mut self.lead else {
             self.emit(Piece::Text(text.into()), text.len());
             return None;
@@ -255,7 +272,14 @@ impl OutputParser {
             match step {
                 Step::Took(len) => {
                     block.held.extend(block.rest.drain(..len));
+                    let is_answer = self.answers_in_form && block.reader.in_answer();
                     self.emit_block();
+                    if is_answer {
+                        self.is_answering = true;
+                        let rest = self.end_block(true);
+                        self.lead = None;
+                        return rest;
+                    }
                 }
                 Step::Over(len) => {
                     block.held.extend(block.rest.drain(..len));

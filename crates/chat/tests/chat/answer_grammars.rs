@@ -1,7 +1,7 @@
 //! Answers held to a schema beside reasoning, calls and the markers around them: whatever may be
 //! written is read as what the schema allows.
 
-use macmlx_chat::{FORMATS, Format, Kind};
+use macmlx_chat::{FORMATS, Format, Kind, OutputParser, Piece, Tools};
 use macmlx_inference::{
     ChatPrompt, Grammar, Language, Message, ReasoningOptions, Role, ToolChoice, ToolDefinition,
 };
@@ -65,12 +65,14 @@ fn check(
                 .calls
                 .iter()
                 .all(|(name, arguments)| name == "f" && is_right(arguments));
-            let is_answer = is_right(&read.text) && read.calls.is_empty();
+            // Word for word.
+            let output = model.tokenizer().detokenize(&ids);
+            let is_answer =
+                is_right(&read.text) && read.calls.is_empty() && output.contains(&read.text);
             let is_call = read.text.trim().is_empty() && !read.calls.is_empty();
             if !(are_right && (is_answer || is_call)) {
-                let text = model.tokenizer().detokenize(&ids);
                 wrong.push(format!(
-                    "{names:?} {markers:?}: {text:?} is read as {read:?}"
+                    "{names:?} {markers:?}: {output:?} is read as {read:?}"
                 ));
             }
             answered += 1;
@@ -120,4 +122,49 @@ fn beside_calls_of_every_format() {
         check(Some(format), Some(format), end, &mut dice, &mut wrong);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Markers around an answer are left out, those in it are not, wherever the text is cut.
+#[test]
+fn the_markers_around_an_answer() {
+    let json = r#"{"a": "</answer> <think>x</think> <|end|> </"}"#;
+    for (format, opened, before, after) in [
+        (
+            "hunyuan",
+            "",
+            "<think>Hm</think>\n<answer>\n",
+            "</answer>\n",
+        ),
+        ("hunyuan", "<think>", "Hm</think>", ""),
+        (
+            "harmony",
+            "<|start|>assistant",
+            "<|channel|>final<|message|>",
+            "<|end|>",
+        ),
+        ("think", "", "", ""),
+    ] {
+        let formats = FORMATS.iter().copied();
+        let formats: Vec<_> = formats.filter(|other| other.name() == format).collect();
+        let output = format!("{before}{json}{after}");
+        for (at, _) in output.char_indices() {
+            let mut parser = OutputParser::new(&formats[..1], Tools::default(), opened).in_form();
+            let mut spans = parser.push(&output[..at]);
+            spans.extend(parser.push(&output[at..]));
+            spans.extend(parser.finish());
+            let raw: usize = spans.iter().map(|span| span.raw_len).sum();
+            let text: String = spans
+                .into_iter()
+                .map(|span| match span.piece {
+                    Piece::Text(text) => text,
+                    Piece::Reasoning(_) | Piece::ToolCall(_) => String::new(),
+                })
+                .collect();
+            assert_eq!(
+                (text.as_str(), raw),
+                (json, output.len()),
+                "{format} at {at}"
+            );
+        }
+    }
 }

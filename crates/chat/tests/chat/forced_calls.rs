@@ -4,8 +4,8 @@ use std::fs;
 
 use macmlx_chat::{ChatModel, ChoiceOutput, FORMATS, Kind, OutputParser, Piece, Tools};
 use macmlx_inference::{
-    ChatPrompt, GenerationEvent, InferenceError, Message, ReasoningOptions, Role, StopConditions,
-    ToolCallPart, ToolChoice, ToolDefinition,
+    ChatPrompt, FinishReason, GenerationEvent, InferenceError, Message, ReasoningOptions, Role,
+    StopConditions, ToolCallPart, ToolChoice, ToolDefinition,
 };
 use serde_json::json;
 
@@ -96,6 +96,30 @@ fn arguments_of_strict_tools_come_as_they_are_written() {
         "{\"a\""
     );
     assert_eq!(push(": 1"), "{\"a\": 1");
+}
+
+/// Functionary's template begins a message to whomever, also where there is nothing to call.
+#[test]
+fn the_recipient_of_a_message_is_no_text() {
+    let template = "{{ messages[0].content }}{{ tools }}{{ '>>>all' if false }}>>>";
+    let model = model(template);
+    let chat = ChatPrompt {
+        tools: Vec::new(),
+        ..prompt(ToolChoice::Auto)
+    };
+    let rendered = render(&model, &chat).unwrap();
+    let mut stream = model.output(&rendered, &StopConditions::default(), None);
+    let ids = model.tokenizer().encode("all\nHello", false).unwrap();
+    let mut pieces: Vec<_> = ids.iter().flat_map(|id| stream.push(*id)).collect();
+    pieces.extend(stream.finish(FinishReason::Stop).pieces);
+    let text: String = pieces
+        .into_iter()
+        .map(|piece| match piece.piece {
+            Piece::Text(text) => text,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(text, "Hello");
 }
 
 /// What the engine writes at the end of a reasoning budget is in the grammar of a call.

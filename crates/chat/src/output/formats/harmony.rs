@@ -43,6 +43,10 @@ impl Format for Harmony {
         &[START, CHANNEL]
     }
 
+    fn answer_ends(&self) -> &'static [&'static str] {
+        &["<|end|>", "<|return|>", "<|call|>"]
+    }
+
     fn inner_markers(&self) -> Vec<&'static str> {
         vec![MESSAGE, CONSTRAIN, "<|end|>", "<|return|>", "<|call|>"]
     }
@@ -146,6 +150,8 @@ struct Message {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Content {
     Text,
+    /// Of the final message.
+    Answer,
     Reasoning,
     Call,
 }
@@ -169,6 +175,7 @@ impl Message {
                 Some(Content::Call)
             }
             None if channel == "analysis" => Some(Content::Reasoning),
+            None if channel == "final" => Some(Content::Answer),
             None => Some(Content::Text),
         };
         Step::Took(at + MESSAGE.len())
@@ -243,7 +250,7 @@ impl Block for Message {
         if len > 0 {
             let body = &text[..len];
             match content {
-                Content::Text => out.text(body),
+                Content::Text | Content::Answer => out.text(body),
                 Content::Reasoning => out.reasoning(body),
                 Content::Call => out.arguments(body),
             }
@@ -260,6 +267,10 @@ impl Block for Message {
                 Step::Over(end.len())
             }
         }
+    }
+
+    fn in_answer(&self) -> bool {
+        self.content == Some(Content::Answer)
     }
 
     fn in_reasoning(&self) -> bool {
