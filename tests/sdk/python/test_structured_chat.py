@@ -161,7 +161,8 @@ def test_reasoning_is_free(client, budget, streamed):
             chunks = [event.chunk for event in stream if event.type == "chunk"]
             message = stream.get_final_completion().choices[0].message
         deltas = [chunk.choices[0].delta for chunk in chunks if chunk.choices]
-        thought = "".join((delta.model_extra or {}).get("reasoning_content") or "" for delta in deltas)
+        extras = [delta.model_extra or {} for delta in deltas]
+        thought = "".join(extra.get("reasoning_content") or "" for extra in extras)
     else:
         message = client.chat.completions.parse(**options, response_format=Pet).choices[0].message
         thought = message.model_extra["reasoning_content"]

@@ -71,8 +71,13 @@ async def test_pydantic_ai_by_prompt(starter):
 
 def openai_chat(url, **options):
     return ChatOpenAI(
-        model=MODEL, base_url=f"{url}/v1", api_key="unused", max_retries=0, temperature=1.0,
-        max_completion_tokens=LIMIT, **options,
+        model=MODEL,
+        base_url=f"{url}/v1",
+        api_key="unused",
+        max_retries=0,
+        temperature=1.0,
+        max_completion_tokens=LIMIT,
+        **options,
     )
 
 

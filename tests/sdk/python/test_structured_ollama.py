@@ -43,7 +43,12 @@ def test_streamed_chat(client):
 @pytest.mark.parametrize("streamed", [False, True])
 def test_generate(client, raw, streamed):
     reply = client.generate(
-        model=MODEL, prompt=QUESTION, format=SCHEMA, raw=raw, stream=streamed, options=options(seed=3)
+        model=MODEL,
+        prompt=QUESTION,
+        format=SCHEMA,
+        raw=raw,
+        stream=streamed,
+        options=options(seed=3),
     )
     parts = list(reply) if streamed else [reply]
     Pet.model_validate_json("".join(part.response for part in parts))
