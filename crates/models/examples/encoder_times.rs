@@ -21,7 +21,11 @@ fn main() -> Result<()> {
     let (count, length, runs) = (number(1, 8)?, number(2, 32)?, number(3, 20)?);
     let encoder = load_encoder(Path::new(folder), &EncoderOptions::default())?.encoder;
     let tokens: Vec<Vec<u32>> = (0..count)
-        .map(|text| (0..length).map(|i| ((text * 31 + i * 7) % 1000) as u32).collect())
+        .map(|text| {
+            (0..length)
+                .map(|i| ((text * 31 + i * 7) % 1000) as u32)
+                .collect()
+        })
         .collect();
     let texts: Vec<_> = tokens
         .iter()

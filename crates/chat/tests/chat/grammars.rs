@@ -181,7 +181,7 @@ fn what_cannot_be_enforced_is_refused_with_the_clients_name_for_it() {
     let model = model(PLAIN);
     for (language, named) in [
         (Language::JsonSchema(json!({"not": {}})), "`not`"),
-        (Language::JsonSchema(json!({"type": "strin"})), "strin"),
+        (Language::JsonSchema(json!({"type": "word"})), "word"),
         (Language::Regex("(?=a)".into()), "look"),
         (Language::Regex("(".into()), "unclosed"),
         (Language::Choice(Vec::new()), "nothing"),
