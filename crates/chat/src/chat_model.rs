@@ -15,7 +15,7 @@ use macmlx_inference::{
 use demands::{check_choice, unsupported};
 
 use crate::{
-    ChatTemplate, Constraint, Detokenizer, FirstSpace, Format, OutputParser, OutputStream,
+    ChatTemplate, Constraint, Detokenizer, FirstSpace, Format, Kind, OutputParser, OutputStream,
     SpecialTokens, Tokenizer, Tools,
     grammar::{self, GrammarCompiler, OutputGrammar},
     output_formats::OutputFormats,
@@ -47,7 +47,7 @@ pub struct Rendered {
     /// Offered to the model.
     tools: Tools,
     tool_choice: ToolChoice,
-    /// Nobody has switched reasoning off.
+    /// Nobody has switched reasoning off, and the prompt has none behind it.
     may_reason: bool,
     /// The output goes on from what the client has written of the answer.
     continues_message: bool,
@@ -170,6 +170,11 @@ impl ChatModel {
             // The template begins messages in it also where there is nothing to call.
             formats.push(format);
         }
+        // A template that writes an empty block says that there is to be no reasoning.
+        let has_reasoned = formats.iter().any(|format| {
+            let close = format.close().filter(|_| format.kind() == Kind::Reasoning);
+            close.is_some_and(|close| text.trim_end().ends_with(close))
+        });
         let opened = self.opened(chat, &formats, &text);
         let starts_in_reasoning =
             OutputParser::new(&formats, Tools::default(), &opened).in_reasoning();
@@ -181,7 +186,7 @@ impl ChatModel {
             formats,
             tools: Tools::new(chat.tools.clone()),
             tool_choice: chat.tool_choice.clone(),
-            may_reason: reasoning.enabled != Some(false),
+            may_reason: reasoning.enabled != Some(false) && !has_reasoned,
             continues_message: chat.continue_final_message,
             opened,
             single_tool_call: chat.single_tool_call,

@@ -16,6 +16,8 @@ const HERMES: &str = "{% for m in messages %}{{ m.content }}{% endfor %}{{ tools
     {{ '<tool_call>' if false }}";
 const MAY_THINK: &str = "{% for m in messages %}{{ m.content }}{% endfor %}{{ tools }}\
     {{ '<tool_call><think></think>' if false }}";
+const HAS_THOUGHT: &str = "{% for m in messages %}{{ m.content }}{% endfor %}{{ tools }}\
+    {{ '<tool_call>' if false }}{{ '<think>\n\n</think>\n\n' }}";
 const THINKS: &str = "{% for m in messages %}{{ m.content }}{% endfor %}{{ tools }}\
     {{ '<tool_call>' if false }}{{ '<think>\n' }}";
 
@@ -208,6 +210,13 @@ fn the_answer_begins_behind_reasoning() {
         Some(&answer()),
         &["7", "<think>{9}</think>\n\n7", "<think>\n</think>7"],
         &["<think>7", "<think>a</think>8", "a</think>7"],
+    );
+    check(
+        HAS_THOUGHT,
+        &plain(),
+        Some(&answer()),
+        &["7"],
+        &["<think>a</think>7", "a</think>7"],
     );
     check(
         THINKS,
