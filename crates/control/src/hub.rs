@@ -279,6 +279,7 @@ fn detail(sources: &Sources, repository: Repository, card: Card) -> HubModelDeta
                     size_bytes: weights_bytes,
                     parameters: model.parameters,
                 },
+                generates: !(model.is_embedder || model.is_reranker),
                 context_tokens: None,
                 other_models_bytes: other_models_bytes(sources, &model.id),
             };

@@ -7,7 +7,7 @@ use axum::{
     extract::{Path, State},
     http::StatusCode,
 };
-use macmlx_inference::{ModelDescription, ModelFilesError};
+use macmlx_inference::{ModelDescription, ModelFilesError, ModelTask};
 use macmlx_store::{
     fit::{self, Fit, Question, StoredWeights},
     models::Entry,
@@ -192,6 +192,9 @@ fn estimate(
             size_bytes: list::size_bytes(entry),
             parameters: entry.card().and_then(|card| card.parameters),
         },
+        generates: entry
+            .card()
+            .is_none_or(|card| card.task == ModelTask::Generate),
         context_tokens,
         other_models_bytes: snapshot.others_bytes(&entry.id),
     };

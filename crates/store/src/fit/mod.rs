@@ -29,6 +29,8 @@ pub struct Question<'a> {
     /// `config.json`.
     pub config: &'a Value,
     pub weights: StoredWeights,
+    /// It generates text, for which keys and values are kept; encoders keep none.
+    pub generates: bool,
     /// `None`: [`DEFAULT_CONTEXT_TOKENS`]. More than the model's context counts as its context.
     pub context_tokens: Option<u32>,
     /// Models that stay in memory beside this one.
@@ -75,7 +77,11 @@ pub fn estimate(question: &Question<'_>, machine: &Machine) -> Fit {
         .unwrap_or(DEFAULT_CONTEXT_TOKENS)
         .min(shape.context_length.unwrap_or(u32::MAX));
     let weights_bytes = weights::held_bytes(question.config, question.weights, machine.compute);
-    let kv_cache_bytes = kv_cache::bytes(&shape, context_tokens, machine);
+    let kv_cache_bytes = if question.generates {
+        kv_cache::bytes(&shape, context_tokens, machine)
+    } else {
+        0
+    };
     let scratch_bytes =
         PROCESS_BYTES.saturating_add(scratch_bytes(&shape, context_tokens, machine));
     let needed_bytes = [kv_cache_bytes, scratch_bytes, question.other_models_bytes]

@@ -21,6 +21,7 @@ fn fit(config: &Value, weights: StoredWeights, tokens: u32, machine: &Machine) -
     let question = Question {
         config,
         weights,
+        generates: true,
         context_tokens: Some(tokens),
         other_models_bytes: 0,
     };
@@ -217,6 +218,7 @@ fn other_models_and_limits_of_the_settings_count() {
     let question = Question {
         config: &config,
         weights: stored(2_263_000_000, 4_022_000_000),
+        generates: true,
         context_tokens: None,
         other_models_bytes: 8 * GB,
     };
@@ -259,4 +261,17 @@ fn strange_configs_yield_the_weights_alone() {
     });
     let fit = fit(&config, stored(huge, huge), u32::MAX, &mac(16));
     assert_eq!(fit.verdict, Verdict::No);
+}
+
+#[test]
+fn encoders_keep_no_keys_and_values() {
+    let config = qwen3_4b();
+    let question = Question {
+        config: &config,
+        weights: stored(GB, 500_000_000),
+        generates: false,
+        context_tokens: None,
+        other_models_bytes: 0,
+    };
+    assert_eq!(estimate(&question, &mac(16)).kv_cache_bytes, 0);
 }
