@@ -78,13 +78,12 @@ impl Scheduler {
                 return Ok(());
             }
         }
-        let before = self.in_flight.take();
+        let mut before = self.in_flight.take();
         let tokens = match &before {
             Some(before) => before.tokens.clone(),
             None => self.last_tokens(),
         };
         let mut rows = Rows::all(&tokens, self.forward(&tokens)?, self.decoding.len());
-        let mut before = before;
         if self.draws_from_history() {
             mlx_rs::transforms::async_eval([&rows.logits])?;
             if before.is_some() {
