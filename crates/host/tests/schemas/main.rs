@@ -17,7 +17,7 @@ mod functions;
 mod sampled;
 mod starter;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use libtest_mimic::{Arguments, Trial};
 
@@ -33,5 +33,8 @@ fn main() {
     trials.extend(sampled::trials(&corpus, &starter, &figures));
     let conclusion = libtest_mimic::run(&arguments, trials);
     figures.print();
+    // A process must not end while MLX computes.
+    drop(starter);
+    assert!(macmlx_engine::wait_for_end(Duration::from_mins(1)));
     conclusion.exit();
 }
