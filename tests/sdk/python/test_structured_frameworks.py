@@ -1,6 +1,7 @@
 """pydantic-ai, LangChain and LiteLLM: their own ways to ask for objects, of a model that draws."""
 
 import anthropic
+import httpx
 import litellm
 import openai
 import pytest
@@ -95,6 +96,13 @@ def langchain_ollama(url):
     return ChatOllama(model=MODEL, base_url=url, temperature=1.0, num_predict=LIMIT)
 
 
+def closing_openai_chat(url):
+    """A model that would rather close a bracket: any object at all has no end of its own."""
+    body = {"model": MODEL, "prompt": "}", "add_special_tokens": False}
+    tokens = httpx.post(f"{url}/v1/tokenize", json=body).json()["tokens"]
+    return openai_chat(url, logit_bias={token: 10 for token in tokens})
+
+
 WAYS = [
     (openai_chat, "json_schema", Pet),
     (openai_chat, "function_calling", Pet),
@@ -103,7 +111,7 @@ WAYS = [
     (langchain_anthropic, "json_schema", Traits),
     (langchain_anthropic, "function_calling", Pet),
     (langchain_ollama, "json_schema", Pet),
-    (openai_chat, "json_mode", Anything),
+    (closing_openai_chat, "json_mode", Anything),
     (langchain_ollama, "json_mode", Anything),
 ]
 

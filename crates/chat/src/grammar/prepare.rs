@@ -29,6 +29,13 @@ const FORMATS: [&str; 20] = [
 /// Keywords whose values are data, not schemas.
 const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
 
+/// Formats that begin with a year, of which the year 0 is in the standard and in no calendar that
+/// programs reckon by.
+const DATES: [&str; 2] = ["date", "date-time"];
+
+/// How a year from 1 on is written.
+const YEAR: &str = "^([1-9][0-9]{3}|0([1-9][0-9]{2}|0([1-9][0-9]|0[1-9])))";
+
 /// References that are put in place of each other, one inside the next.
 const DEPTH_LIMIT: usize = 3;
 
@@ -41,13 +48,18 @@ pub(super) fn prepared(schema: &Value) -> Value {
 
 fn rewritten(schema: &Value, root: &Value, depth: usize) -> Value {
     match schema {
-        Value::Object(keywords) => Value::Object(
-            keywords
+        Value::Object(keywords) => {
+            let mut kept: Map<String, Value> = keywords
                 .iter()
                 .filter(|(keyword, value)| *keyword != "format" || is_defined(value))
                 .map(|(keyword, value)| (keyword.clone(), member(keyword, value, root, depth)))
-                .collect::<Map<_, _>>(),
-        ),
+                .collect();
+            let format = kept.get("format").and_then(Value::as_str);
+            if format.is_some_and(|format| DATES.contains(&format)) {
+                kept.entry("pattern").or_insert_with(|| YEAR.into());
+            }
+            Value::Object(kept)
+        }
         Value::Array(items) => {
             let items = items.iter();
             Value::Array(items.map(|item| rewritten(item, root, depth)).collect())
@@ -103,11 +115,11 @@ mod tests {
     #[test]
     fn formats_that_nobody_defines_are_notes() {
         let schema = json!({
-            "properties": {"format": {"format": "path"}, "b": {"format": "date"}},
+            "properties": {"format": {"format": "path"}, "b": {"format": "time"}},
             "enum": [{"format": "path"}],
         });
         let expected = json!({
-            "properties": {"format": {}, "b": {"format": "date"}},
+            "properties": {"format": {}, "b": {"format": "time"}},
             "enum": [{"format": "path"}],
         });
         assert_eq!(prepared(&schema), expected);

@@ -128,6 +128,14 @@ fn languages_of_the_answer() {
             r#"{"a":"x"} and"#,
         ],
     );
+    let date = json!({"type": "string", "format": "date"});
+    check(
+        PLAIN,
+        &plain(),
+        Some(&schema(date)),
+        &["\"2024-02-29\"", "\"0001-01-01\""],
+        &["\"0000-01-01\"", "\"2024-13-01\""],
+    );
     let any = grammar(Language::JsonObject);
     check(
         PLAIN,

@@ -22,11 +22,21 @@ pub struct Request {
     fields: Fields,
 }
 
+/// How `input` is written; it is read by hand, so that a refusal names the text.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = ollama::EmbedInput)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "for the document of the routes")]
+enum Texts {
+    One(String),
+    Several(Vec<String>),
+}
+
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = ollama::EmbedFields)]
 struct Fields {
     /// A text or several. None: the model is loaded or unloaded.
-    #[schema(value_type = Option<Vec<String>>)]
+    #[schema(value_type = Option<Texts>)]
     input: Option<Value>,
     /// The end of a text that is too long is cut off rather than the text refused. Default: true.
     truncate: Option<bool>,
