@@ -289,7 +289,11 @@ impl ChatModel {
             .grammars
             .get_or_init(|| GrammarCompiler::new(&self.tokenizer));
         let compiler = compiler.as_ref().map_err(Clone::clone)?;
-        compiler.compile(lark.text, &lark.param).map(Some)
+        let asked = answer.filter(|grammar| grammar.param == lark.param);
+        compiler
+            .compile(lark.text, &lark.param)
+            .map(Some)
+            .map_err(|error| asked.and_then(grammar::refusal).unwrap_or(error))
     }
 
     /// The end of a prompt that belongs to the output. Only its very end counts, since users may

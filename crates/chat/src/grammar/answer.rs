@@ -10,7 +10,8 @@ use super::{
     schema,
 };
 
-/// Adds the rules of a language; what they cannot enforce is refused.
+/// Adds the rules of a language. A schema is not looked into here, as compiling the whole grammar
+/// does that; [`refusal`] says then what is wrong with it.
 pub(super) fn symbol(rules: &mut Rules<'_>, grammar: &Grammar) -> Result<Symbol, InferenceError> {
     let refuse = |reason: String| InferenceError::Unsupported {
         param: grammar.param.clone(),
@@ -18,10 +19,7 @@ pub(super) fn symbol(rules: &mut Rules<'_>, grammar: &Grammar) -> Result<Symbol,
     };
     match &grammar.language {
         Language::JsonObject => Ok(rules.json(&json!({"type": "object"}))),
-        Language::JsonSchema(schema) => {
-            schema::check(schema).map_err(refuse)?;
-            Ok(rules.json(schema))
-        }
+        Language::JsonSchema(schema) => Ok(rules.json(schema)),
         Language::Regex(pattern) => Ok(rules.text(&Pattern::regex(pattern))),
         Language::Choice(texts) if texts.is_empty() => {
             Err(refuse("there is nothing to choose from".into()))
@@ -39,4 +37,18 @@ pub(super) fn symbol(rules: &mut Rules<'_>, grammar: &Grammar) -> Result<Symbol,
             Ok(rules.grammar(&lark))
         }
     }
+}
+
+/// Why a schema cannot be enforced, with the keyword and its place. `None`: it can, or the grammar is
+/// no schema.
+pub(crate) fn refusal(grammar: &Grammar) -> Option<InferenceError> {
+    let Language::JsonSchema(schema) = &grammar.language else {
+        return None;
+    };
+    schema::check(schema)
+        .err()
+        .map(|reason| InferenceError::Unsupported {
+            param: grammar.param.clone(),
+            reason,
+        })
 }
