@@ -215,11 +215,11 @@ fn literal(text: &str) -> Result<(String, usize), String> {
 
 fn class_end(text: &str) -> Result<usize, String> {
     let mut is_escaped = false;
-    for (at, c) in text.char_indices().skip(1) {
+    for (at, c) in text[1..].char_indices() {
         match c {
             _ if is_escaped => is_escaped = false,
             '\\' => is_escaped = true,
-            ']' => return Ok(at + 1),
+            ']' => return Ok(at + 2),
             _ => {}
         }
     }

@@ -81,8 +81,8 @@ impl Rows {
         let mut weights = vec![0.0; texts * rows];
         let of_texts = weights.chunks_exact_mut(rows);
         for (weights, (&start, &length)) in of_texts.zip(self.starts.iter().zip(&self.lengths)) {
-            let own = weights.iter_mut().skip(start as usize);
-            for (index, each) in own.take(length as usize).enumerate() {
+            let own = &mut weights[start as usize..][..length as usize];
+            for (index, each) in own.iter_mut().enumerate() {
                 *each = weight(index as f32, length as f32);
             }
         }
