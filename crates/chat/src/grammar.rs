@@ -26,9 +26,9 @@ mod schema;
 mod vocabulary;
 
 pub use alternatives::Alternative;
+pub(crate) use answer::refusal;
 pub use calls::{Callable, Calls, Marked, Wanted};
 pub use compiler::Constraint;
-pub(crate) use answer::refusal;
 pub(crate) use compiler::GrammarCompiler;
 pub(crate) use output::{OutputGrammar, lark};
 pub use parameters::{Items, Parameter, Parameters};
