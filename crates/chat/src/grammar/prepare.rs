@@ -29,12 +29,19 @@ const FORMATS: [&str; 20] = [
 /// Keywords whose values are data, not schemas.
 const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
 
-/// Formats that begin with a year, of which the year 0 is in the standard and in no calendar that
-/// programs reckon by.
-const DATES: [&str; 2] = ["date", "date-time"];
+/// The days of the calendar that programs reckon by, of texts that look like dates: no year 0, and a
+/// 29th of February in leap years only.
+const DAY: &str = concat!(
+    "(?:",
+    "(?:[1-9][0-9]{3}|0(?:[1-9][0-9]{2}|0(?:[1-9][0-9]|0[1-9])))",
+    "-(?:(?:0[13-9]|1[0-2])-[0-9]{2}|02-(?:[01][0-9]|2[0-8]))",
+    "|",
+    "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:0[48]|[2468][048]|[13579][26])00)-02-29",
+    ")",
+);
 
-/// How a year from 1 on is written.
-const YEAR: &str = "^([1-9][0-9]{3}|0([1-9][0-9]{2}|0([1-9][0-9]|0[1-9])))";
+/// Where a time is not in a leap second, of which programs know nothing either.
+const SECOND: &str = "[0-9]{2}:[0-9]{2}:[0-5]";
 
 /// References that are put in place of each other, one inside the next.
 const DEPTH_LIMIT: usize = 3;
@@ -54,9 +61,8 @@ fn rewritten(schema: &Value, root: &Value, depth: usize) -> Value {
                 .filter(|(keyword, value)| *keyword != "format" || is_defined(value))
                 .map(|(keyword, value)| (keyword.clone(), member(keyword, value, root, depth)))
                 .collect();
-            let format = kept.get("format").and_then(Value::as_str);
-            if format.is_some_and(|format| DATES.contains(&format)) {
-                kept.entry("pattern").or_insert_with(|| YEAR.into());
+            if let Some(pattern) = kept.get("format").and_then(within_reckoning) {
+                kept.entry("pattern").or_insert_with(|| pattern.into());
             }
             Value::Object(kept)
         }
@@ -95,6 +101,16 @@ fn member(keyword: &str, value: &Value, root: &Value, depth: usize) -> Value {
     }
 }
 
+/// What dates and times begin with that are not only of the standard's form.
+fn within_reckoning(format: &Value) -> Option<String> {
+    match format.as_str()? {
+        "date" => Some(format!("^{DAY}")),
+        "date-time" => Some(format!("^{DAY}[tT]{SECOND}")),
+        "time" => Some(format!("^{SECOND}")),
+        _ => None,
+    }
+}
+
 fn is_defined(format: &Value) -> bool {
     format.as_str().is_none_or(|name| FORMATS.contains(&name))
 }
@@ -115,11 +131,11 @@ mod tests {
     #[test]
     fn formats_that_nobody_defines_are_notes() {
         let schema = json!({
-            "properties": {"format": {"format": "path"}, "b": {"format": "time"}},
+            "properties": {"format": {"format": "path"}, "b": {"format": "uuid"}},
             "enum": [{"format": "path"}],
         });
         let expected = json!({
-            "properties": {"format": {}, "b": {"format": "time"}},
+            "properties": {"format": {}, "b": {"format": "uuid"}},
             "enum": [{"format": "path"}],
         });
         assert_eq!(prepared(&schema), expected);

@@ -109,6 +109,47 @@ fn plain() -> ChatPrompt {
 }
 
 #[test]
+fn dates_are_those_of_the_calendar() {
+    let check = |format: &str, good: &[&str], bad: &[&str]| {
+        let format = schema(json!({"type": "string", "format": format}));
+        check(PLAIN, &plain(), Some(&format), good, bad);
+    };
+    check(
+        "date",
+        &[
+            r#""2024-02-29""#,
+            r#""2000-02-29""#,
+            r#""1999-02-28""#,
+            r#""0004-02-29""#,
+        ],
+        &[
+            r#""2023-02-29""#,
+            r#""1900-02-29""#,
+            r#""2024-02-30""#,
+            r#""0000-02-29""#,
+        ],
+    );
+    check(
+        "date",
+        &[r#""0001-01-01""#, r#""2023-12-31""#, r#""2023-04-30""#],
+        &[r#""0000-01-01""#, r#""2024-13-01""#, r#""2023-04-31""#],
+    );
+    check(
+        "date-time",
+        &[
+            r#""2024-02-29T23:59:59Z""#,
+            r#""2023-10-29t00:00:00.25+01:00""#,
+        ],
+        &[r#""2023-02-29T00:00:00Z""#, r#""2024-02-29T23:59:60Z""#],
+    );
+    check(
+        "time",
+        &[r#""09:05:10Z""#],
+        &[r#""23:59:60Z""#, r#""09:05Z""#],
+    );
+}
+
+#[test]
 fn languages_of_the_answer() {
     let object = json!({
         "type": "object", "properties": {"a": {"enum": ["x", "y"]}, "n": {"type": "integer"}},
@@ -127,14 +168,6 @@ fn languages_of_the_answer() {
             r#"{"a":"x","b":1}"#,
             r#"{"a":"x"} and"#,
         ],
-    );
-    let date = json!({"type": "string", "format": "date"});
-    check(
-        PLAIN,
-        &plain(),
-        Some(&schema(date)),
-        &["\"2024-02-29\"", "\"0001-01-01\""],
-        &["\"0000-01-01\"", "\"2024-13-01\""],
     );
     let any = grammar(Language::JsonObject);
     check(
