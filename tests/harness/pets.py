@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 QUESTION = "Invent a pet and describe it in JSON."
 
-Word = Annotated[str, Field(min_length=1, max_length=10)]
+Word = Annotated[str, Field(min_length=1, max_length=6)]
 
 
 class Mood(enum.StrEnum):
@@ -36,7 +36,7 @@ class Pet(Closed):
     kind: Literal["cat", "dog", "bird"]
     mood: Mood
     owner: Owner
-    toys: Annotated[list[Word], Field(max_length=3)]
+    toys: Annotated[list[Word], Field(max_length=2)]
     nickname: Word | None
     born: datetime.date
     size: Annotated[int, Field(ge=0, le=9)] | Literal["small", "big"]

@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,8 @@ MODEL = "test/starter-with-tools"
 # The same weights behind a prompt that begins a thought.
 THINKER = "test/starter-that-thinks"
 THOUGHT = "{%- if add_generation_prompt %}{{ '<think>\\n' }}{% endif %}"
+SHARED = pytest.StashKey[Server]()
+SHARED_URL = "starter_url"
 TEMPLATE = Path(__file__).parent.parent / "sdk/chatml_with_tools.jinja"
 
 
@@ -29,7 +33,40 @@ def make_home(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def starter(tmp_path_factory):
-    server = Server(make_home(tmp_path_factory.mktemp("starter")), "--model", MODEL)
-    yield server
-    assert server.stop() == 0
+def starter(request, tmp_path_factory):
+    shared = getattr(request.config, "workerinput", {}).get(SHARED_URL)
+    if shared:
+        yield SharedServer(shared)
+    else:
+        server = Server(make_home(tmp_path_factory.mktemp("starter")), "--model", MODEL)
+        yield server
+        assert server.stop() == 0
+
+
+@dataclass
+class SharedServer:
+    """What one of several workers knows of a server that it did not start."""
+
+    url: str
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    """Workers share one server: decoding several answers at once costs hardly more than one."""
+    stash = node.config.stash
+    if SHARED not in stash:
+        home = make_home(Path(tempfile.mkdtemp(prefix="macmlx-starter-")))
+        stash[SHARED] = Server(home, "--model", MODEL)
+    node.workerinput[SHARED_URL] = stash[SHARED].url
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session):
+    server = session.config.stash.get(SHARED, None)
+    if server is None:
+        return
+    code = server.stop()
+    shutil.rmtree(server.home)
+    if code != 0:
+        print(f"the server that workers shared ended with {code}")
+        session.exitstatus = pytest.ExitCode.INTERNAL_ERROR

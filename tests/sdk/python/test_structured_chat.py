@@ -275,24 +275,31 @@ def test_loose_tool_that_must_be_called(client, seed):
 
 @pytest.mark.parametrize("seed", [18, 19])
 def test_parallel_calls(client, seed):
-    reply = client.chat.completions.parse(
-        **ASK | {"max_completion_tokens": 500},
+    reply = client.chat.completions.create(
+        **ASK | {"max_completion_tokens": 250},
         tools=[openai.pydantic_function_tool(Traits, name="describe_traits")],
         tool_choice="required",
         temperature=1,
         seed=seed,
     )
     calls = reply.choices[0].message.tool_calls
-    assert calls and len({call.id for call in calls}) == len(calls)
-    for call in calls:
-        if reply.choices[0].finish_reason == "tool_calls":
-            assert isinstance(call.function.parsed_arguments, Traits)
+    assert len({call.id for call in calls}) == len(calls)
+    # How many calls there are is the model's choice, and the last may be cut.
+    whole = calls if reply.choices[0].finish_reason == "tool_calls" else calls[:-1]
+    assert whole
+    for call in whole:
+        Traits.model_validate_json(call.function.arguments)
 
 
 @pytest.mark.parametrize("seed", [22, 23])
 def test_a_call_or_an_answer_in_form(client, seed):
     reply = client.chat.completions.parse(
-        **ASK, tools=[PET], response_format=Traits, temperature=1, seed=seed
+        **ASK,
+        tools=[PET],
+        response_format=Traits,
+        parallel_tool_calls=False,
+        temperature=1,
+        seed=seed,
     )
     message = reply.choices[0].message
     for call in message.tool_calls or []:

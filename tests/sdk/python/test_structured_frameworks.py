@@ -1,7 +1,6 @@
 """pydantic-ai, LangChain and LiteLLM: their own ways to ask for objects, of a model that draws."""
 
 import anthropic
-import httpx
 import litellm
 import openai
 import pytest
@@ -18,6 +17,8 @@ from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 
 LIMIT = 400
+# Any object at all has no end of its own: a model that draws boldly may never find one.
+COOL = 0.2
 
 
 def openai_provider(url):
@@ -70,13 +71,13 @@ async def test_pydantic_ai_by_prompt(starter):
     assert isinstance(value, Anything)
 
 
-def openai_chat(url, **options):
+def openai_chat(url, temperature=1.0, **options):
     return ChatOpenAI(
         model=MODEL,
         base_url=f"{url}/v1",
         api_key="unused",
         max_retries=0,
-        temperature=1.0,
+        temperature=temperature,
         max_completion_tokens=LIMIT,
         **options,
     )
@@ -92,15 +93,16 @@ def langchain_anthropic(url):
     )
 
 
-def langchain_ollama(url):
-    return ChatOllama(model=MODEL, base_url=url, temperature=1.0, num_predict=LIMIT)
+def langchain_ollama(url, temperature=1.0):
+    return ChatOllama(model=MODEL, base_url=url, temperature=temperature, num_predict=LIMIT)
 
 
-def closing_openai_chat(url):
-    """A model that would rather close a bracket: any object at all has no end of its own."""
-    body = {"model": MODEL, "prompt": "}", "add_special_tokens": False}
-    tokens = httpx.post(f"{url}/v1/tokenize", json=body).json()["tokens"]
-    return openai_chat(url, logit_bias={token: 10 for token in tokens})
+def cool_openai_chat(url):
+    return openai_chat(url, temperature=COOL)
+
+
+def cool_langchain_ollama(url):
+    return langchain_ollama(url, temperature=COOL)
 
 
 WAYS = [
@@ -111,8 +113,8 @@ WAYS = [
     (langchain_anthropic, "json_schema", Traits),
     (langchain_anthropic, "function_calling", Pet),
     (langchain_ollama, "json_schema", Pet),
-    (closing_openai_chat, "json_mode", Anything),
-    (langchain_ollama, "json_mode", Anything),
+    (cool_openai_chat, "json_mode", Anything),
+    (cool_langchain_ollama, "json_mode", Anything),
 ]
 
 

@@ -144,7 +144,11 @@ def test_a_call_after_thinking(client):
 
 def test_a_call_or_an_answer_in_form(client):
     reply = client.messages.create(
-        **ASK, tools=[PET], output_config={"format": FORMAT}, **draw()
+        **ASK,
+        tools=[PET],
+        tool_choice={"type": "auto", "disable_parallel_tool_use": True},
+        output_config={"format": FORMAT},
+        **draw(),
     )
     for block in reply.content:
         said = block.text if block.type == "text" else json.dumps(block.input)
