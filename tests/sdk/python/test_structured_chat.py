@@ -273,6 +273,23 @@ def test_loose_tool_that_must_be_called(client, seed):
     assert arguments["food"] in ["fish", "seed"] and arguments["cups"] in [1, 2]
 
 
+def test_custom_tool_held_to_a_regex(client):
+    regex = r'(feed|walk) "[a-z]{1,8}" at [0-9]{1,2}'
+    grammar = {"syntax": "regex", "definition": regex}
+    custom = {"name": "remind", "format": {"type": "grammar", "grammar": grammar}}
+    options = ASK | {"tools": [{"type": "custom", "custom": custom}]}
+    reply = client.chat.completions.create(
+        **options, tool_choice="required", parallel_tool_calls=False, temperature=1, seed=17
+    )
+    [call] = reply.choices[0].message.tool_calls
+    assert call.type == "custom"
+    assert re.fullmatch(regex, call.custom.input)
+    custom["format"]["grammar"] = {"syntax": "lark", "definition": "start: /a/"}
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.chat.completions.create(**options)
+    assert caught.value.param == "tools[0].custom.format.grammar.syntax"
+
+
 @pytest.mark.parametrize("seed", [18, 19])
 def test_parallel_calls(client, seed):
     reply = client.chat.completions.create(

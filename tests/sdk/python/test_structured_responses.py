@@ -22,6 +22,7 @@ LOOSE = {
         "additionalProperties": False,
     },
 }
+REMINDER = r'(feed|walk) "[a-z]{1,8}" at [0-9]{1,2}'
 UNIQUE = {"type": "object", "properties": {"a": {"type": "array", "uniqueItems": True}}}
 
 
@@ -171,6 +172,28 @@ def test_custom_tool_that_must_be_called(client):
     )
     [call] = [item for item in reply.output if item.type == "custom_tool_call"]
     assert call.name == "shout"
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_custom_tool_held_to_a_regex(client, streamed):
+    options = ASK | {
+        "tools": [
+            {
+                "type": "custom",
+                "name": "remind",
+                "format": {"type": "grammar", "syntax": "regex", "definition": REMINDER},
+            }
+        ],
+        "tool_choice": "required",
+        "parallel_tool_calls": False,
+    }
+    if streamed:
+        with client.responses.stream(**options, **draw(seed=11)) as stream:
+            reply = stream.until_done().get_final_response()
+    else:
+        reply = client.responses.create(**options, **draw(seed=11))
+    [call] = [item for item in reply.output if item.type == "custom_tool_call"]
+    assert re.fullmatch(REMINDER, call.input)
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,16 @@ use serde_json::{Value, json};
 /// The parameter that holds the text.
 const FIELD: &str = "input";
 
-/// Schema of the arguments object.
-pub(super) fn parameters() -> Value {
+/// Schema of the arguments object, for any text or for those that a regular expression matches as a
+/// whole.
+pub(super) fn parameters(regex: Option<&str>) -> Value {
+    let mut text = json!({"type": "string"});
+    if let Some(regex) = regex {
+        text["pattern"] = format!("^(?:{regex})$").into();
+    }
     json!({
         "type": "object",
-        "properties": {FIELD: {"type": "string"}},
+        "properties": {FIELD: text},
         "required": [FIELD],
         "additionalProperties": false,
     })

@@ -46,9 +46,25 @@ struct Custom {
     format: Option<Format>,
 }
 
+/// What text a custom tool takes.
 #[derive(Debug, Deserialize)]
-struct Format {
-    r#type: String,
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Format {
+    Text,
+    Grammar { grammar: CustomGrammar },
+}
+
+#[derive(Debug, Deserialize)]
+struct CustomGrammar {
+    syntax: Syntax,
+    definition: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Syntax {
+    Regex,
+    Lark,
 }
 
 /// What may be called.
@@ -153,17 +169,23 @@ fn function(declared: &Value, path: &str) -> Result<ToolDefinition, Error> {
 
 fn custom(declared: &Value, path: &str) -> Result<ToolDefinition, Error> {
     let custom: Custom = fields_at(declared, path)?;
-    if custom.format.is_some_and(|format| format.r#type != "text") {
-        return Err(Error::unsupported(
-            format!("{path}.format"),
-            "the text cannot be constrained to a grammar",
-        ));
-    }
+    let regex = match custom.format {
+        None | Some(Format::Text) => None,
+        Some(Format::Grammar { grammar }) => match grammar.syntax {
+            Syntax::Regex => Some(grammar.definition),
+            Syntax::Lark => {
+                return Err(Error::unsupported(
+                    format!("{path}.format.grammar.syntax"),
+                    "custom tools can be constrained by a regex, not by a lark grammar",
+                ));
+            }
+        },
+    };
     Ok(ToolDefinition {
         name: named(custom.name, path)?,
         description: custom.description,
-        parameters: freeform::parameters(),
-        strict: false,
+        parameters: freeform::parameters(regex.as_deref()),
+        strict: regex.is_some(),
     })
 }
 
@@ -342,12 +364,25 @@ mod tests {
             {"type": "custom", "custom": {"name": "patch", "description": "d", "format": {"type": "text"}}},
         ]});
         let tools = tools(&body).unwrap();
-        assert_eq!(tools.definitions[0].parameters, freeform::parameters());
+        assert_eq!(tools.definitions[0].parameters, freeform::parameters(None));
         assert!(tools.calls.custom.contains("patch"));
-        let grammar = json!({"tools": [{"type": "custom", "custom": {
-            "name": "patch", "format": {"type": "grammar", "grammar": {}},
-        }}]});
-        assert_eq!(refused(&grammar), "tools[0].custom.format");
+    }
+
+    #[test]
+    fn a_custom_tools_text_is_constrained_by_a_regex_only() {
+        let of = |format: Value| json!({"tools": [{"type": "custom", "custom": {"name": "at", "format": format}}]});
+        let regex = json!({"syntax": "regex", "definition": "a|b"});
+        let tools = tools(&of(json!({"type": "grammar", "grammar": regex}))).unwrap();
+        assert!(tools.definitions[0].strict);
+        let text = &tools.definitions[0].parameters["properties"]["input"];
+        assert_eq!(text["pattern"], "^(?:a|b)$");
+        let lark = json!({"syntax": "lark", "definition": "start: \"a\""});
+        assert_eq!(
+            refused(&of(json!({"type": "grammar", "grammar": lark}))),
+            "tools[0].custom.format.grammar.syntax"
+        );
+        refused(&of(json!({"type": "grammar"})));
+        refused(&of(json!({"type": "yaml"})));
     }
 
     #[test]

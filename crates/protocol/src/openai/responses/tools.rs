@@ -2,9 +2,9 @@
 //!
 //! The model knows functions with JSON arguments only, under one name each. So a tool in a
 //! namespace is offered as `namespace__tool`, a custom tool as a function with one string, and the
-//! search for tools as a function; calls are turned back. The grammar of a custom tool is told to
-//! the model in the description, it does not constrain it. Tools that the provider itself would
-//! run are not offered.
+//! search for tools as a function; calls are turned back. A custom tool's grammar is told to the
+//! model in the description; only a regular expression also constrains it. Tools that the provider
+//! itself would run are not offered.
 
 use std::collections::HashMap;
 
@@ -37,6 +37,15 @@ struct Format {
     r#type: Option<String>,
     syntax: Option<String>,
     definition: Option<String>,
+}
+
+impl Format {
+    /// What constrains the text.
+    fn regex(&self) -> Option<&str> {
+        let is_regex =
+            self.r#type.as_deref() == Some("grammar") && self.syntax.as_deref() == Some("regex");
+        self.definition.as_deref().filter(|_| is_regex)
+    }
 }
 
 /// What a call turns into.
@@ -147,10 +156,11 @@ impl Toolbox {
             return Ok(());
         }
         let mut description = tool.description.filter(|text| !text.is_empty());
+        let regex = tool.format.as_ref().and_then(Format::regex);
         let parameters = match kind {
             Kind::Custom => {
                 description = with_grammar(description, tool.format.as_ref());
-                freeform::parameters()
+                freeform::parameters(regex)
             }
             Kind::Function | Kind::Search => schema(tool.parameters, path)?,
         };
@@ -165,7 +175,11 @@ impl Toolbox {
             name: offered.clone(),
             description,
             parameters,
-            strict: tool.strict == Some(true) && kind == Kind::Function,
+            strict: match kind {
+                Kind::Function => tool.strict == Some(true),
+                Kind::Custom => regex.is_some(),
+                Kind::Search => false,
+            },
         });
         let callee = Callee {
             kind,
@@ -378,6 +392,16 @@ mod tests {
     }
 
     #[test]
+    fn a_regex_constrains_a_custom_tool() {
+        let regex = json!({"type": "grammar", "syntax": "regex", "definition": "a|b"});
+        let tool = json!([{"type": "custom", "name": "at", "format": regex}]);
+        let offer = offer(&tool, &json!("auto")).unwrap();
+        assert!(offer.definitions[0].strict);
+        let text = &offer.definitions[0].parameters["properties"]["input"];
+        assert_eq!(text["pattern"], "^(?:a|b)$");
+    }
+
+    #[test]
     fn every_tool_a_client_runs_is_offered_under_a_name_of_its_own() {
         let offer = offer(&some_tools(), &json!("auto")).unwrap();
         assert_eq!(
@@ -390,7 +414,7 @@ mod tests {
             tools[1].description.as_deref(),
             Some("Patches.\n\nThe input must match this lark grammar:\nstart: \"x\"")
         );
-        assert_eq!(tools[1].parameters, freeform::parameters());
+        assert_eq!(tools[1].parameters, freeform::parameters(None));
         assert_eq!(tools[2].description.as_deref(), Some("About a."));
         assert_eq!(tools[3].description.as_deref(), Some("Runs."));
         assert_eq!(
