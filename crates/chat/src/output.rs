@@ -9,6 +9,7 @@ mod open_block;
 mod parser;
 mod readers;
 mod scan;
+mod spans;
 mod tools;
 mod value_end;
 

@@ -7,10 +7,11 @@
 //! - White space around reasoning and after a tool call is not output.
 
 use super::{
-    CallPart, Piece, Span, Step, Tools,
+    Piece, Span, Step, Tools,
     formats::Format,
     lead::{Lead, Verdict},
     open_block::OpenBlock,
+    spans::Spans,
 };
 use crate::needles::Scanner;
 
@@ -31,9 +32,7 @@ pub struct OutputParser {
     answer_end: String,
     /// The closing marker that the last block ended without; text until it comes.
     unclosed: Option<&'static str>,
-    /// Bytes at the front that the prompt has, not the model's.
-    primed: usize,
-    spans: Vec<Span>,
+    spans: Spans,
 }
 
 #[derive(Debug)]
@@ -64,8 +63,7 @@ impl OutputParser {
             is_answering: false,
             answer_end: String::new(),
             unclosed: None,
-            primed: opened.len(),
-            spans: Vec::new(),
+            spans: Spans::behind(opened),
         };
         parser.state = parser.text_state();
         if !formats.is_empty() {
@@ -85,7 +83,7 @@ impl OutputParser {
     /// Takes the next text and gives what is certain now.
     pub fn push(&mut self, text: &str) -> Vec<Span> {
         self.feed(text);
-        std::mem::take(&mut self.spans)
+        self.spans.take()
     }
 
     /// No more text comes: gives out what was held back. A block without its closing marker is
@@ -110,8 +108,8 @@ impl OutputParser {
             self.emit_lead(&lead);
         }
         let end = std::mem::take(&mut self.answer_end);
-        self.emit(Piece::Text(String::new()), end.len());
-        std::mem::take(&mut self.spans)
+        self.spans.push(Piece::Text(String::new()), end.len());
+        self.spans.take()
     }
 
     /// Whether what comes next is reasoning, as far as markers have been seen.
@@ -203,7 +201,7 @@ impl OutputParser {
                 }
                 Meaning::Opens(format) => self.begin_block(format, marker),
                 Meaning::Nothing => {
-                    self.emit(Piece::Text(String::new()), marker.len());
+                    self.spans.push(Piece::Text(String::new()), marker.len());
                     self.lead = Some(Lead::new(false, self.bare_starts()));
                     self.state = self.text_state();
                 }
@@ -237,12 +235,12 @@ impl OutputParser {
             if !text.trim().is_empty() {
                 let text = std::mem::take(&mut self.answer_end);
                 let raw_len = text.len();
-                self.emit(Piece::Text(text), raw_len);
+                self.spans.push(Piece::Text(text), raw_len);
             }
             return None;
         }
         let Some(lead) = &mut self.lead else {
-            self.emit(Piece::Text(text.into()), text.len());
+            self.spans.push(Piece::Text(text.into()), text.len());
             return None;
         };
         let verdict = lead.push(text);
@@ -259,7 +257,8 @@ impl OutputParser {
     }
 
     fn emit_lead(&mut self, lead: &Lead) {
-        self.emit(Piece::Text(lead.visible().into()), lead.raw().len());
+        self.spans
+            .push(Piece::Text(lead.visible().into()), lead.raw().len());
     }
 
     /// Lets the block take what it can and gives back what does not belong to it.
@@ -301,7 +300,8 @@ impl OutputParser {
         else {
             return String::new();
         };
-        self.emit(Piece::Text(String::new()), block.held.len());
+        self.spans
+            .push(Piece::Text(String::new()), block.held.len());
         self.unclosed = block.format.close().filter(|_| !is_closed);
         self.state = self.text_state();
         // After reasoning the output begins anew.
@@ -349,7 +349,7 @@ impl OutputParser {
             block.open.len()
         });
         let raw_len = open.len();
-        self.emit(Piece::Text(open), raw_len);
+        self.spans.push(Piece::Text(open), raw_len);
         rest
     }
 
@@ -368,47 +368,8 @@ impl OutputParser {
                 0
             };
             let piece = block.note(piece);
-            self.emit(piece, raw_len);
+            self.spans.push(piece, raw_len);
         }
         self.state = State::Block(block);
-    }
-
-    /// Appends a piece, joined to the one before where that is of the same kind.
-    fn emit(&mut self, mut piece: Piece, raw_len: usize) {
-        let primed = self.primed.min(raw_len);
-        self.primed -= primed;
-        let raw_len = raw_len - primed;
-        if let (Piece::Text(text), 1..) = (&mut piece, primed) {
-            // What the prompt has is not the model's text.
-            text.drain(..text.len().saturating_sub(raw_len));
-        }
-        let more = match &piece {
-            Piece::Text(text) | Piece::Reasoning(text) if text.is_empty() && raw_len == 0 => return,
-            Piece::Text(text)
-            | Piece::Reasoning(text)
-            | Piece::ToolCall(CallPart::Arguments(text)) => text.as_str(),
-            Piece::ToolCall(CallPart::Start { .. } | CallPart::End) => "",
-        };
-        if let Some(last) = self.spans.last_mut() {
-            match (&mut last.piece, &piece) {
-                // Text is traced to its tokens from its end, so no marker may hide behind it.
-                (Piece::Text(text), Piece::Text(_)) if text.is_empty() || raw_len == more.len() => {
-                    text.push_str(more);
-                    last.raw_len += raw_len;
-                    return;
-                }
-                (Piece::Reasoning(text), Piece::Reasoning(_))
-                | (
-                    Piece::ToolCall(CallPart::Arguments(text)),
-                    Piece::ToolCall(CallPart::Arguments(_)),
-                ) => {
-                    text.push_str(more);
-                    last.raw_len += raw_len;
-                    return;
-                }
-                _ => {}
-            }
-        }
-        self.spans.push(Span { piece, raw_len });
     }
 }
