@@ -49,6 +49,10 @@ enum Step {
 impl Queue {
     /// Takes a job in.
     pub(crate) fn submit(&mut self, job: Job) {
+        if self.entries.is_empty() {
+            // What was in memory may be gone.
+            self.limit = None;
+        }
         self.entries.push(Entry::encode(job));
     }
 
@@ -65,9 +69,6 @@ impl Queue {
     /// Forgets what nobody waits for; whether anything is left to do.
     pub(crate) fn sweep(&mut self) -> bool {
         self.entries.retain(|entry| !entry.is_cancelled());
-        if self.entries.is_empty() {
-            self.limit = None;
-        }
         !self.entries.is_empty() || !self.unloads.is_empty()
     }
 
