@@ -32,7 +32,6 @@ mod files {
     #[derive(rust_embed::Embed)]
     #[folder = "../../ui/dist"]
     #[allow_missing = true]
-    #[exclude = ".vite/*"]
     struct Built;
 
     pub(crate) fn routes() -> Router {
