@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
-use crate::{npm, playback, pypi, setup, shell, starter, test, venv, workspace};
+use crate::{npm, packages, playback, pypi, setup, shell, starter, venv, workspace};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -58,7 +58,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     runner
         .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env("MACMLX_BIN", test::program(&["playback"])?)
+        .env("MACMLX_BIN", packages::program("macmlx", &["playback"])?)
         .arg("--node")
         .arg(npm::node()?)
         .arg("--playback-model")

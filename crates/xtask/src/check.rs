@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::{layers, setup, shell, sizes, tool, ui, workspace};
+use crate::{layers, packages, setup, shell, sizes, tool, ui, workspace};
 
 type Check = fn() -> Result<()>;
 
@@ -46,15 +46,10 @@ fn format() -> Result<()> {
     shell::run(&mut cargo(&["fmt", "--all", "--check"]))
 }
 
-/// All at once, so that dependencies are checked with one set of features.
 fn clippy() -> Result<()> {
     setup::ensure_to_build_desktop()?;
-    // The shell carries the UI's files.
-    ui::build()?;
     // Behind features: the generator of bindings, played answers, and the suites of schemas.
-    shell::run(&mut cargo(&[
-        "clippy",
-        "--workspace",
+    shell::run(packages::cargo("clippy")?.args([
         "--all-targets",
         "--features",
         "xtask/bindings,macmlx-cli/playback,macmlx-host/schema-suites",

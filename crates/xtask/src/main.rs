@@ -12,6 +12,7 @@ mod check;
 mod encoders;
 mod layers;
 mod npm;
+mod packages;
 mod playback;
 mod pypi;
 mod run;

@@ -5,8 +5,8 @@ mod mlx;
 mod tools;
 
 pub(crate) use tools::{
-    chromium, ensure_to_build_desktop, ensure_to_check_macos, ensure_to_make_environments,
-    ensure_to_test_desktop, ensure_to_test_in_a_browser,
+    can_build_desktop, chromium, ensure_to_build_desktop, ensure_to_check_macos,
+    ensure_to_make_environments, ensure_to_test_desktop, ensure_to_test_in_a_browser,
 };
 
 use anyhow::{Result, bail};

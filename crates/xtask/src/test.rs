@@ -9,17 +9,13 @@ mod schemas;
 mod sdk;
 mod templates;
 
-use std::{
-    ops::AddAssign,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{ops::AddAssign, path::Path, process::Command};
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use counts::Counts;
 
-use crate::{setup, shell, starter, tool, ui, venv, workspace};
+use crate::{packages, setup, shell, starter, tool, ui, venv, workspace};
 
 /// Where the end-to-end tests find the starter model's GGUF file.
 const STARTER_GGUF: &str = "MACMLX_STARTER_GGUF";
@@ -131,13 +127,13 @@ fn rust(starter: &Path) -> Result<Outcome> {
             Command::new(nextest)
                 .current_dir(workspace::root())
                 .args(["nextest", "run", "--no-fail-fast"])
+                .args(packages::all()?)
                 .envs(servers)
                 .env(STARTER_GGUF, starter),
         );
     }
-    let mut parallel = shell::cargo();
-    parallel.args(["test", "--workspace", "--all-targets", "--no-fail-fast"]);
-    parallel.args(["--exclude", workspace::DESKTOP]);
+    let mut parallel = packages::cargo("test")?;
+    parallel.args(["--all-targets", "--no-fail-fast"]);
     let mut serial = shell::cargo();
     serial.args(["test", "--all-targets", "--no-fail-fast"]);
     for package in SERIAL {
@@ -158,17 +154,13 @@ fn rust(starter: &Path) -> Result<Outcome> {
 }
 
 fn docs() -> Result<Outcome> {
-    watch(
-        shell::cargo()
-            .current_dir(workspace::root())
-            .args(["test", "--doc", "--no-fail-fast"]),
-    )
+    watch(packages::cargo("test")?.args(["--doc", "--no-fail-fast"]))
 }
 
 fn e2e(starter: &Path) -> Result<Outcome> {
     let folder = workspace::root().join("tests/e2e");
     let python = venv::ensure(&folder.join("requirements.txt"))?;
-    let program = program(&[])?;
+    let program = packages::program("macmlx", &[])?;
     watch(
         pytest(&python, &folder)
             .env(PROGRAM, program)
@@ -180,35 +172,7 @@ fn e2e(starter: &Path) -> Result<Outcome> {
 fn downloads() -> Result<Outcome> {
     let folder = workspace::root().join("tests/downloads");
     let python = venv::ensure(&folder.join("requirements.txt"))?;
-    watch(pytest(&python, &folder).env("MACMLX_HUB_DOUBLE", example("hub-double")?))
-}
-
-/// Builds the program that end-to-end tests run, with these features of `macmlx-cli`.
-///
-/// No package is chosen, here and in [`example`]: dependencies are then built with the features that
-/// all crates together ask for, as for the crates' own tests, and not once more with fewer.
-pub(crate) fn program(features: &[&str]) -> Result<PathBuf> {
-    let features: Vec<String> = features
-        .iter()
-        .map(|feature| format!("macmlx-cli/{feature}"))
-        .collect();
-    shell::run(
-        shell::cargo()
-            .current_dir(workspace::root())
-            .args(["build", "--bin", "macmlx"])
-            .args(["--features", &features.join(",")]),
-    )?;
-    workspace::program("debug", "macmlx")
-}
-
-/// Builds an example, which is how programs for tests come.
-fn example(name: &str) -> Result<PathBuf> {
-    shell::run(
-        shell::cargo()
-            .current_dir(workspace::root())
-            .args(["build", "--example", name]),
-    )?;
-    workspace::program("debug/examples", name)
+    watch(pytest(&python, &folder).env("MACMLX_HUB_DOUBLE", packages::example("hub-double")?))
 }
 
 /// Runs a folder of Python tests.

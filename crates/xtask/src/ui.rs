@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::{npm, shell, workspace};
+use crate::{npm, packages, shell, workspace};
 
 /// Types of the control routes, made from their document.
 const TYPES: &str = "src/lib/api/schema.gen.ts";
@@ -82,12 +82,7 @@ pub(crate) fn check_generated() -> Result<()> {
 fn types() -> Result<String> {
     let folder = folder();
     npm::link(&folder)?;
-    let document = shell::output(shell::cargo().current_dir(workspace::root()).args([
-        "run",
-        "--quiet",
-        "--example",
-        "openapi",
-    ]))?;
+    let document = shell::output(&mut Command::new(packages::example("openapi")?))?;
     let scratch = workspace::cache()?.join("openapi");
     workspace::create_folder(&scratch)?;
     let path = scratch.join(format!("{}.json", std::process::id()));

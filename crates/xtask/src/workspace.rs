@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::shell;
 
-/// The package of the desktop app, which is built only where it is asked for.
+/// The package of the desktop app.
 pub(crate) const DESKTOP: &str = "macmlx-desktop";
 
 /// The root folder of this clone.

@@ -173,6 +173,11 @@ fn has_library(name: &str) -> bool {
     shell::succeeds(Command::new("pkg-config").args(["--exists", name]))
 }
 
+/// Whether everything is there that the desktop app links.
+pub(crate) fn can_build_desktop() -> bool {
+    !cfg!(target_os = "linux") || TO_BUILD_DESKTOP.iter().all(|need| (need.is_present)())
+}
+
 pub(crate) fn ensure_to_build_desktop() -> Result<()> {
     if cfg!(target_os = "linux") {
         ensure(TO_BUILD_DESKTOP)

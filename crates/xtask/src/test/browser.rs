@@ -4,8 +4,8 @@ use std::{path::Path, process::Command};
 
 use anyhow::{Context, Result};
 
-use super::{Outcome, PROGRAM, STARTER_GGUF, example, mcp, program, watch};
-use crate::{npm, playback, setup, ui, workspace};
+use super::{Outcome, PROGRAM, STARTER_GGUF, mcp, watch};
+use crate::{npm, packages, playback, setup, ui, workspace};
 
 pub(super) fn run(starter: &Path) -> Result<Outcome> {
     setup::ensure_to_test_in_a_browser()?;
@@ -17,8 +17,8 @@ pub(super) fn run(starter: &Path) -> Result<Outcome> {
         Command::new(npm::node()?.join("node"))
             .current_dir(&folder)
             .args(["--test", "--test-reporter=tap", "--test-concurrency=1"])
-            .env(PROGRAM, program(&["playback", "ui"])?)
-            .env("MACMLX_HUB_DOUBLE", example("hub-double")?)
+            .env(PROGRAM, packages::program("macmlx", &["playback", "ui"])?)
+            .env("MACMLX_HUB_DOUBLE", packages::example("hub-double")?)
             .env("MACMLX_PLAYBACK_MODEL", playback::model()?)
             .env("MACMLX_CHROMIUM", chromium)
             .envs(mcp::servers()?)

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 
-use super::{Outcome, PROGRAM, program, pytest, watch};
-use crate::{encoders, venv, workspace};
+use super::{Outcome, PROGRAM, pytest, watch};
+use crate::{encoders, packages, venv, workspace};
 
 /// Where tests find the folder with real encoders.
 pub(super) const ENCODERS: &str = "MACMLX_ENCODERS";
@@ -13,7 +13,7 @@ pub(super) fn run() -> Result<Outcome> {
     let python = venv::ensure(&folder.join("requirements.txt"))?;
     watch(
         pytest(&python, &folder)
-            .env(PROGRAM, program(&["playback"])?)
+            .env(PROGRAM, packages::program("macmlx", &["playback"])?)
             .env(ENCODERS, encoders::folder()?)
             .env("MACMLX_ENCODER_GRAPHS", encoders::packaged()?),
     )

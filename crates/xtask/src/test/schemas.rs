@@ -6,9 +6,9 @@ use anyhow::Result;
 
 use super::{Outcome, STARTER_GGUF, watch};
 use crate::{
-    npm,
+    npm, packages,
     pypi::{Source, Wheel},
-    shell, workspace,
+    workspace,
 };
 
 /// Has the JSON Schema test suite of every draft.
@@ -28,9 +28,8 @@ const FUNCTIONS: Wheel = Wheel {
 pub(super) fn run(starter: &Path) -> Result<Outcome> {
     let packages = npm::ensure(&workspace::root().join("tests/schemas"))?;
     watch(
-        shell::cargo()
-            .current_dir(workspace::root())
-            .args(["test", "--test", "schemas"])
+        packages::cargo("test")?
+            .args(["--test", "schemas"])
             .args(["--features", "macmlx-host/schema-suites"])
             .env(STARTER_GGUF, starter)
             .env("MACMLX_SCHEMA_SUITE", SUITE.ensure()?.join("json/tests"))

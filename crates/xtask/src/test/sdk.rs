@@ -5,8 +5,8 @@ use std::{path::Path, process::Command};
 
 use anyhow::Result;
 
-use super::{Outcome, PROGRAM, STARTER_GGUF, encoders::ENCODERS, program, pytest, watch};
-use crate::{encoders, npm, playback, venv, workspace};
+use super::{Outcome, PROGRAM, STARTER_GGUF, encoders::ENCODERS, pytest, watch};
+use crate::{encoders, npm, packages, playback, venv, workspace};
 
 /// Where tests find the folder of the model whose answers are played.
 const MODEL: &str = "MACMLX_PLAYBACK_MODEL";
@@ -16,7 +16,7 @@ const PYTHON: &[&str] = &["python", "instructor"];
 
 pub(super) fn run(starter: &Path) -> Result<Outcome> {
     let folder = workspace::root().join("tests/sdk");
-    let program = program(&["playback"])?;
+    let program = packages::program("macmlx", &["playback"])?;
     let model = playback::model()?;
     let encoders = encoders::folder()?;
     let mut sum = Outcome::none();

