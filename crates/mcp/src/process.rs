@@ -9,17 +9,20 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use tokio::{
-    process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
+    process::{Child, ChildStdin, ChildStdout, Command},
     runtime::Handle,
+    task::JoinHandle,
     time::{Instant, sleep, timeout},
 };
 
-use crate::guard::Guard;
+use crate::{guard::Guard, log_tail::LogTail};
 
 /// How long a server has to end by itself once its input is closed.
 const CLOSED_GRACE: Duration = Duration::from_millis(500);
 /// How long it has once it is asked to end.
 const TERM_GRACE: Duration = Duration::from_secs(3);
+/// How long its last words are waited for: a process that left its group may hold the pipe open.
+const WORDS_GRACE: Duration = Duration::from_millis(500);
 const POLL: Duration = Duration::from_millis(20);
 
 /// Dropping it ends the process group: in order where there is a runtime, else at once.
@@ -28,17 +31,21 @@ pub(crate) struct Process {
     group: Option<Group>,
 }
 
-/// A process' standard streams.
+/// The streams on which a process is spoken to.
 #[derive(Debug)]
 pub(crate) struct Pipes {
     pub(crate) stdin: ChildStdin,
     pub(crate) stdout: ChildStdout,
-    pub(crate) stderr: ChildStderr,
 }
 
 impl Process {
-    /// Starts a command as the leader of a process group of its own.
-    pub(crate) fn spawn(command: &mut Command, guard: &Arc<Guard>) -> io::Result<(Self, Pipes)> {
+    /// Starts a command as the leader of a process group of its own. What it writes to its
+    /// standard error is noted in `log`.
+    pub(crate) fn spawn(
+        command: &mut Command,
+        guard: &Arc<Guard>,
+        log: Arc<LogTail>,
+    ) -> io::Result<(Self, Pipes)> {
         let mut child = command
             .process_group(0)
             .stdin(Stdio::piped())
@@ -59,13 +66,10 @@ impl Process {
             id,
             guard: guard.clone(),
             leader: child,
+            words: tokio::spawn(async move { log.follow(stderr).await }),
             is_gone: false,
         };
-        let pipes = Pipes {
-            stdin,
-            stdout,
-            stderr,
-        };
+        let pipes = Pipes { stdin, stdout };
         Ok((Self { group: Some(group) }, pipes))
     }
 
@@ -74,10 +78,12 @@ impl Process {
         Some(group.id.as_raw_nonzero().get().cast_unsigned())
     }
 
-    /// How it ended, if it ends soon.
+    /// How it ended, if it ends soon. What it wrote until then is in the log.
     pub(crate) async fn ended(&mut self) -> Option<ExitStatus> {
-        let leader = &mut self.group.as_mut()?.leader;
-        timeout(CLOSED_GRACE, leader.wait()).await.ok()?.ok()
+        let group = self.group.as_mut()?;
+        let status = timeout(CLOSED_GRACE, group.leader.wait()).await.ok()?.ok();
+        group.last_words().await;
+        status
     }
 
     /// Ends the group. Its input must be closed already.
@@ -90,9 +96,12 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        if let Some(group) = self.group.take()
-            && let Ok(runtime) = Handle::try_current()
-        {
+        let Some(group) = self.group.take() else {
+            return;
+        };
+        // The log may be the next run's before this one has ended.
+        group.words.abort();
+        if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(group.end());
         }
     }
@@ -104,11 +113,18 @@ struct Group {
     id: Pid,
     guard: Arc<Guard>,
     leader: Child,
+    /// Notes what it says on its standard error.
+    words: JoinHandle<()>,
     is_gone: bool,
 }
 
 impl Group {
     async fn end(mut self) {
+        self.leave().await;
+        self.last_words().await;
+    }
+
+    async fn leave(&mut self) {
         if self.is_gone_within(CLOSED_GRACE).await {
             return;
         }
@@ -118,6 +134,13 @@ impl Group {
         }
         let _ = kill_process_group(self.id, Signal::KILL);
         self.is_gone_within(TERM_GRACE).await;
+    }
+
+    /// Waits until all it said is noted. From then on nothing more is.
+    async fn last_words(&mut self) {
+        if !self.words.is_finished() && timeout(WORDS_GRACE, &mut self.words).await.is_err() {
+            self.words.abort();
+        }
     }
 
     /// Whether leader and followers have ended by then.

@@ -43,7 +43,8 @@ impl Transport for Stdio {
         async move {
             let shell = self.shell.variables().await;
             let command = self.settings.expand(&self.command, shell)?;
-            let (mut process, pipes) = self.spawn(&command, shell).map_err(|source| {
+            let spawned = self.spawn(&command, shell, log.clone());
+            let (mut process, pipes) = spawned.map_err(|source| {
                 let is_missing = source.kind() == io::ErrorKind::NotFound;
                 match &command.cwd {
                     Some(cwd) if is_missing && !Path::new(cwd).is_dir() => {
@@ -58,13 +59,7 @@ impl Transport for Stdio {
                     },
                 }
             })?;
-            let Pipes {
-                stdin,
-                stdout,
-                stderr,
-            } = pipes;
-            let errors = log.clone();
-            tokio::spawn(async move { errors.follow(stderr).await });
+            let Pipes { stdin, stdout } = pipes;
             match client.serve((Observed::new(stdout, log), stdin)).await {
                 Ok(service) => Ok(Connection {
                     service,
@@ -87,6 +82,7 @@ impl Stdio {
         &self,
         command: &McpCommand,
         shell: &BTreeMap<String, String>,
+        log: Arc<LogTail>,
     ) -> io::Result<(Process, Pipes)> {
         let inherited = INHERITED
             .iter()
@@ -101,6 +97,6 @@ impl Stdio {
         if let Some(cwd) = &command.cwd {
             process.current_dir(cwd);
         }
-        Process::spawn(&mut process, &self.guard)
+        Process::spawn(&mut process, &self.guard, log)
     }
 }
