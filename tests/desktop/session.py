@@ -115,7 +115,12 @@ class Session:
 
 def below(window) -> Iterator:
     """The windows within a window."""
-    for child in window.query_tree().children:
+    try:
+        children = window.query_tree().children
+    except BadWindow:
+        # Gone since its parent was asked.
+        return
+    for child in children:
         yield child
         yield from below(child)
 
