@@ -3,6 +3,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
+import { until } from './until.js';
 
 const AXE = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -31,7 +32,16 @@ export function launch() {
   });
 }
 
-/** A page of a person who has not been here before. `errors` are what its console and scripts report. */
+/** Requests of each page that are not answered yet, save for streams, which stay open. */
+const pending = new WeakMap();
+
+/** What a page shows while it waits for something. */
+const WAITING = '[aria-busy="true"], .animate-pulse';
+
+/**
+ * A page of a person who has not been here before. `errors` are what its console and scripts report,
+ * a refused request with its address.
+ */
 export async function open(browser, url, options = {}) {
   const context = await browser.newContext({
     locale: 'en-US',
@@ -43,10 +53,31 @@ export async function open(browser, url, options = {}) {
   const errors = [];
   page.on('pageerror', (error) => errors.push(String(error)));
   page.on('console', (message) => {
-    if (message.type() === 'error') errors.push(message.text());
+    if (message.type() === 'error') errors.push(`${message.text()} ${message.location().url}`);
   });
+  const open = new Set();
+  pending.set(page, open);
+  page.on('request', (request) => {
+    if (request.headers().accept !== 'text/event-stream') open.add(request);
+  });
+  page.on('requestfinished', (request) => open.delete(request));
+  page.on('requestfailed', (request) => open.delete(request));
   await page.goto(url);
   return { page, context, errors };
+}
+
+/** Waits until a page has all that it asked for and shows nothing that waits. */
+export async function settle(page) {
+  for (;;) {
+    await page.locator(WAITING).first().waitFor({ state: 'detached' });
+    await until(() => pending.get(page).size === 0);
+    // What came is drawn within two frames, and may ask for more.
+    await page.evaluate(
+      () => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))),
+    );
+    const isWaiting = pending.get(page).size > 0 || (await page.locator(WAITING).count()) > 0;
+    if (!isWaiting) return;
+  }
 }
 
 /** What axe finds serious, in words. */
