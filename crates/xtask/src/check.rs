@@ -19,7 +19,7 @@ pub(crate) fn run() -> Result<()> {
         ("dependencies", dependencies),
         ("advisories", advisories),
         ("clippy", clippy),
-        ("types of the UI", ui::check_generated),
+        ("generated files of the UI", ui::check_generated),
         ("UI", ui::check),
         ("clippy for macOS", clippy_for_macos),
     ];

@@ -60,7 +60,7 @@ enum Command {
     Agents(agents::Options),
     /// Measure our server against mlx-lm's on this machine.
     Bench(bench::Options),
-    /// Make the files anew that are made from others: the UI's types of the control routes.
+    /// Make the files anew that are made from others: the UI's types of the control routes, and of the keys of its strings.
     Generate,
     /// Check that crates depend on each other only as the design allows.
     Layers,

@@ -1,4 +1,6 @@
-//! The web UI: its packages, its build, and the types it gets from the control routes.
+//! The web UI: its packages and its build.
+
+mod generated;
 
 use std::{
     fs,
@@ -7,16 +9,10 @@ use std::{
     time::SystemTime,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
-use crate::{npm, packages, shell, workspace};
-
-/// Types of the control routes, made from their document.
-const TYPES: &str = "src/lib/api/schema.gen.ts";
-
-/// What stands above the types.
-const TYPES_HEAD: &str =
-    "// Made by `cargo xtask generate` from the control routes; edit those instead.\n\n";
+pub(crate) use self::generated::{check_generated, generate};
+use crate::{npm, shell, workspace};
 
 fn folder() -> PathBuf {
     workspace::root().join("ui")
@@ -58,50 +54,6 @@ pub(crate) fn script(name: &str) -> Result<Command> {
         .env("NO_COLOR", "1")
         .current_dir(folder);
     Ok(npm)
-}
-
-/// Writes the types anew.
-pub(crate) fn generate() -> Result<()> {
-    let path = folder().join(TYPES);
-    fs::write(&path, types()?).with_context(|| format!("cannot write {}", path.display()))
-}
-
-/// Fails when the types are not those of the control routes.
-pub(crate) fn check_generated() -> Result<()> {
-    let path = folder().join(TYPES);
-    let there = fs::read_to_string(&path).unwrap_or_default();
-    if there != types()? {
-        bail!(
-            "{} is not what the control routes say: run `cargo xtask generate`",
-            path.display()
-        );
-    }
-    Ok(())
-}
-
-fn types() -> Result<String> {
-    let folder = folder();
-    npm::link(&folder)?;
-    let document = shell::output(&mut Command::new(packages::example("openapi")?))?;
-    let scratch = workspace::cache()?.join("openapi");
-    workspace::create_folder(&scratch)?;
-    let path = scratch.join(format!("{}.json", std::process::id()));
-    fs::write(&path, document).with_context(|| format!("cannot write {}", path.display()))?;
-    let types = shell::output(
-        Command::new(npm::node()?.join("node"))
-            .arg(folder.join("node_modules/openapi-typescript/bin/cli.js"))
-            .arg(&path)
-            .args([
-                "--alphabetize",
-                "--root-types",
-                "--root-types-no-schema-prefix",
-                // Objects of any shape hold something that must be looked at, not nothing.
-                "--empty-objects-unknown",
-            ])
-            .current_dir(&folder),
-    );
-    fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
-    Ok(format!("{TYPES_HEAD}{}", types?))
 }
 
 /// The last change of any file that the build reads.

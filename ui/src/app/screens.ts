@@ -57,7 +57,7 @@ export const mainScreens: MainScreen[] = [
 /** Shown instead of everything else until the first run is done; `#/welcome` shows it again. */
 export const welcome: Screen = {
   id: 'welcome',
-  title: 'firstRun.title',
+  title: 'first-run.title',
   load: () => import('../features/first-run/index.svelte'),
 };
 

@@ -34,7 +34,7 @@ function localeOf(tag: string): Partial<Intl.Locale> {
 /** Changes the language of the whole UI; resolves when its strings are there. */
 export async function setLanguage(next: Language): Promise<void> {
   wanted = next;
-  const table = next === 'en' ? english : (await import('./strings.zh-Hans')).chinese;
+  const table = next === 'en' ? english : (await import('./simplified-chinese')).chinese;
   // A later call may have overtaken this one.
   if (wanted !== next) return;
   strings = table;
@@ -71,6 +71,6 @@ export function render(text: Text, params: Params, tag: string): string {
 /** The string under a key: `t('chat.title')`, `t('models.count', { count: 3 })`. */
 export function t(key: Key, params: Params = {}): string {
   const dot = key.indexOf('.');
-  const table = strings[key.slice(0, dot) as keyof Strings] as Record<string, Text>;
-  return render(table[key.slice(dot + 1)] ?? key, params, language);
+  const text = strings[key.slice(0, dot)]?.[key.slice(dot + 1)];
+  return render(text ?? key, params, language);
 }

@@ -1,24 +1,23 @@
-/** The string files of all features, in English; one file per feature, keys get its name as prefix. */
-import chat from '../../features/chat/strings/en.json';
-import firstRun from '../../features/first-run/strings/en.json';
-import logs from '../../features/logs/strings/en.json';
-import mcp from '../../features/mcp/strings/en.json';
-import models from '../../features/models/strings/en.json';
-import server from '../../features/server/strings/en.json';
-import settings from '../../features/settings/strings/en.json';
-import common from './strings/en.json';
+/** The string files of all features: one file a feature and language, found by their place. */
+import type { Key } from './keys.gen';
 
-export const english = { common, chat, models, server, mcp, settings, logs, firstRun };
-
-type Tables = typeof english;
+export type { Key };
 
 /** One string, or one per plural category (chosen by the parameter `count`). */
 export type Text = string | { one?: string; other: string };
 
-/** The strings of one language by feature and key. */
-export type Strings = { [F in keyof Tables]: { [K in keyof Tables[F]]: Text } };
+/** The strings of one language, by feature and key. */
+export type Strings = Record<string, Record<string, Text>>;
 
-/** `feature.key` of every string there is. */
-export type Key = {
-  [F in keyof Tables]: `${F}.${keyof Tables[F] & string}`;
-}[keyof Tables];
+/** The files of one language under the name of their feature; what no feature owns is `common`. */
+export function byFeature(files: Record<string, Record<string, Text>>): Strings {
+  const feature = (path: string) => /\/features\/([^/]+)\//.exec(path)?.[1] ?? 'common';
+  return Object.fromEntries(Object.entries(files).map(([path, table]) => [feature(path), table]));
+}
+
+export const english = byFeature(
+  import.meta.glob<Record<string, Text>>(
+    ['./strings/en.json', '../../features/*/strings/en.json'],
+    { eager: true, import: 'default' },
+  ),
+);

@@ -1,0 +1,114 @@
+//! Files of the UI that are made from others.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Map, Value};
+
+use super::folder;
+use crate::{npm, packages, shell, workspace};
+
+/// A file and the function that makes its text.
+type Generated = (&'static str, fn(&Path) -> Result<String>);
+
+const FILES: &[Generated] = &[
+    ("src/lib/api/schema.gen.ts", types_of_control_routes),
+    ("src/lib/i18n/keys.gen.ts", keys_of_strings),
+];
+
+/// Writes the files anew.
+pub(crate) fn generate() -> Result<()> {
+    let ui = folder();
+    for (file, make) in FILES {
+        let path = ui.join(file);
+        fs::write(&path, make(&ui)?).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Fails when a file is not what it would be if it were made now.
+pub(crate) fn check_generated() -> Result<()> {
+    let ui = folder();
+    for (file, make) in FILES {
+        let path = ui.join(file);
+        if fs::read_to_string(&path).unwrap_or_default() != make(&ui)? {
+            bail!(
+                "{} is out of date: run `cargo xtask generate`",
+                path.display()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Types of the control routes, from the document that describes them.
+fn types_of_control_routes(ui: &Path) -> Result<String> {
+    npm::link(ui)?;
+    let document = shell::output(&mut Command::new(packages::example("openapi")?))?;
+    let scratch = workspace::cache()?.join("openapi");
+    workspace::create_folder(&scratch)?;
+    let path = scratch.join(format!("{}.json", std::process::id()));
+    fs::write(&path, document).with_context(|| format!("cannot write {}", path.display()))?;
+    let types = shell::output(
+        Command::new(npm::node()?.join("node"))
+            .arg(ui.join("node_modules/openapi-typescript/bin/cli.js"))
+            .arg(&path)
+            .args([
+                "--alphabetize",
+                "--root-types",
+                "--root-types-no-schema-prefix",
+                // Objects of any shape hold something that must be looked at, not nothing.
+                "--empty-objects-unknown",
+            ])
+            .current_dir(ui),
+    );
+    fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+    Ok(format!(
+        "// Made by `cargo xtask generate` from the control routes; edit those instead.\n\n{}",
+        types?
+    ))
+}
+
+/// The type of all keys of strings, from the English string files.
+fn keys_of_strings(ui: &Path) -> Result<String> {
+    let mut text =
+        "// Made by `cargo xtask generate` from the string files; edit those instead.\n\n\
+                    /** `feature.key` of every string there is. */\nexport type Key =\n"
+            .to_owned();
+    for (feature, file) in string_files(ui)? {
+        let strings =
+            fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        let strings: Map<String, Value> = serde_json::from_str(&strings)
+            .with_context(|| format!("{} is not a table of strings", file.display()))?;
+        for key in strings.keys() {
+            writeln!(text, "  | '{feature}.{key}'")?;
+        }
+    }
+    text.truncate(text.trim_end().len());
+    text.push_str(";\n");
+    Ok(text)
+}
+
+/// The English string file of each feature.
+fn string_files(ui: &Path) -> Result<BTreeMap<String, PathBuf>> {
+    let mut files = BTreeMap::from([("common".into(), ui.join("src/lib/i18n/strings/en.json"))]);
+    let features = ui.join("src/features");
+    for entry in
+        fs::read_dir(&features).with_context(|| format!("cannot read {}", features.display()))?
+    {
+        let folder = entry?.path();
+        let file = folder.join("strings/en.json");
+        if let Some(name) = folder.file_name().and_then(|name| name.to_str())
+            && file.exists()
+        {
+            files.insert(name.to_owned(), file);
+        }
+    }
+    Ok(files)
+}
