@@ -39,7 +39,10 @@ pub enum InferenceError {
     #[error("the model's output breaks the request: {message}")]
     InvalidOutput { message: String },
     /// The prompt does not fit.
-    #[error("the prompt has {prompt_tokens} tokens but the model's context is {limit}")]
+    #[error(
+        "the prompt has {prompt_tokens} tokens but the model's context is {limit}{}",
+        longer_context(*prompt_tokens, *limit)
+    )]
     ContextLength { prompt_tokens: u32, limit: u32 },
     /// Too many requests wait.
     #[error("the server is busy; try again shortly")]
@@ -56,6 +59,23 @@ pub enum InferenceError {
     Engine { message: String },
 }
 
+/// The tokens that the first prompts of coding agents fit into.
+const AGENTS_CONTEXT: u32 = 32_768;
+
+/// A model for them that runs on most Macs, and its context in tokens.
+const LONG_CONTEXT_MODEL: (&str, u32) = ("mlx-community/Qwen3-4B-Instruct-2507-4bit", 262_144);
+
+/// What [`InferenceError::ContextLength`] advises, to stand behind the numbers in each dialect's
+/// words: a model to take in place of one whose context is too small for agents. Empty where there
+/// is nothing to advise.
+pub fn longer_context(prompt_tokens: u32, limit: u32) -> String {
+    let (model, context) = LONG_CONTEXT_MODEL;
+    if limit >= AGENTS_CONTEXT || prompt_tokens > context {
+        return String::new();
+    }
+    format!("; take a model with a longer context, such as `{model}` ({context} tokens)")
+}
+
 fn model_not_found(reference: &str, suggestions: &[String]) -> String {
     match suggestions {
         [] => format!("model `{reference}` is not on this machine"),
@@ -64,5 +84,36 @@ fn model_not_found(reference: &str, suggestions: &[String]) -> String {
             "model `{reference}` is not on this machine; did you mean one of {}?",
             many.join(", ")
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_context_that_agents_do_not_fit_into_comes_with_a_model_to_take() {
+        for (prompt_tokens, limit, is_advised) in [
+            (9_000, 8_192, true),
+            (32_768, 32_767, true),
+            (262_144, 8_192, true),
+            (262_145, 8_192, false),
+            (40_000, 32_768, false),
+        ] {
+            let advice = longer_context(prompt_tokens, limit);
+            assert_eq!(
+                advice.contains("`mlx-community/Qwen3-4B-Instruct-2507-4bit` (262144 tokens)"),
+                is_advised,
+                "{prompt_tokens} {limit}"
+            );
+            let error = InferenceError::ContextLength {
+                prompt_tokens,
+                limit,
+            };
+            let words = error.to_string();
+            assert!(words.contains(&prompt_tokens.to_string()), "{words}");
+            assert!(words.contains(&limit.to_string()), "{words}");
+            assert!(words.ends_with(&advice), "{words}");
+        }
     }
 }

@@ -25,7 +25,7 @@ pub use encoding::{
     EmbedRequest, Embeddings, EncodeTimings, EncoderInput, ModelTask, Overflow, Relevance,
     RerankRequest,
 };
-pub use error::InferenceError;
+pub use error::{InferenceError, longer_context};
 pub use event::{
     FinishReason, GenerationEvent, LogprobCandidate, Timings, TokenLogprob, ToolCallPart, ToolRun,
     ToolRunEnd, Usage,

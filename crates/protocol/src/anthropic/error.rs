@@ -1,6 +1,6 @@
 //! Errors in Anthropic's shape: `{"type": "error", "error": {"type", "message"}}`.
 
-use macmlx_inference::InferenceError;
+use macmlx_inference::{InferenceError, longer_context};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -155,7 +155,10 @@ fn inference_in_words(error: &InferenceError) -> String {
         InferenceError::ContextLength {
             prompt_tokens,
             limit,
-        } => format!("prompt is too long: {prompt_tokens} tokens > {limit} maximum"),
+        } => format!(
+            "prompt is too long: {prompt_tokens} tokens > {limit} maximum{}",
+            longer_context(*prompt_tokens, *limit)
+        ),
         other => other.to_string(),
     }
 }
@@ -254,7 +257,12 @@ mod tests {
             limit: 8192,
         });
         assert_eq!((status, kind.as_str()), (400, "invalid_request_error"));
-        assert_eq!(message, "prompt is too long: 9000 tokens > 8192 maximum");
+        let numbers = "prompt is too long: 9000 tokens > 8192 maximum";
+        assert!(message.starts_with(numbers), "{message}");
+        assert!(
+            message.contains("take a model with a longer context"),
+            "{message}"
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Errors in Ollama's shape: `{"error": "…"}`.
 
-use macmlx_inference::{InferenceError, ModelFilesError};
+use macmlx_inference::{InferenceError, ModelFilesError, longer_context};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -83,7 +83,9 @@ fn in_words(error: &InferenceError) -> String {
             prompt_tokens,
             limit,
         } => format!(
-            "the input length of {prompt_tokens} tokens exceeds the context length of {limit} tokens"
+            "the input length of {prompt_tokens} tokens exceeds the context length of {limit} \
+             tokens{}",
+            longer_context(*prompt_tokens, *limit)
         ),
         other => other.to_string(),
     }

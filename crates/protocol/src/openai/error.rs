@@ -1,6 +1,6 @@
 //! Errors in OpenAI's shape: `{"error": {"message", "type", "param", "code"}}`.
 
-use macmlx_inference::InferenceError;
+use macmlx_inference::{InferenceError, longer_context};
 use serde_json::{Value, json};
 
 use crate::{Error, Reply};
@@ -126,7 +126,8 @@ fn describe_inference(error: &InferenceError) -> Description {
             400,
             &format!(
                 "this model's maximum context length is {limit} tokens, \
-                 but the prompt has {prompt_tokens} tokens"
+                 but the prompt has {prompt_tokens} tokens{}",
+                longer_context(*prompt_tokens, *limit)
             ),
         )
         .code("context_length_exceeded"),
