@@ -87,7 +87,7 @@ impl Request {
     }
 }
 
-/// Passes an answer on as it comes, for as long as somebody takes it.
+/// Passes an answer on as it comes, for as long as the window takes it.
 async fn relay(response: http::Response<Body>, mut send: impl FnMut(Message) -> bool) {
     let (head, mut body) = response.into_parts();
     let mut text = Text::default();

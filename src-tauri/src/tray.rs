@@ -63,7 +63,7 @@ trait Item: Send + Sync {
     /// Makes the entry tell what is.
     fn refresh(&self, app: &AppHandle, view: View<'_>) -> tauri::Result<()>;
 
-    /// Somebody chose it.
+    /// Runs when the item is chosen.
     fn handle(&self, app: &AppHandle, argument: &str);
 }
 

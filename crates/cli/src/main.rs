@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     let output = Output::new(arguments.json, arguments.quiet);
     match start(arguments.command, output) {
         Ok(code) => code,
-        // Whoever reads has read enough.
+        // The reader of the pipe has closed it.
         Err(error) if output::is_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {
             output.failure(&error);

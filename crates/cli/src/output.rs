@@ -23,7 +23,7 @@ impl Output {
         self.is_json
     }
 
-    /// Whether moving bars are of use to whoever looks.
+    /// Whether the output is a terminal that can show moving bars.
     pub(crate) fn shows_bars(self) -> bool {
         !self.is_json && !self.is_quiet && io::stderr().is_terminal()
     }
@@ -88,7 +88,7 @@ pub(crate) fn table(heading: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
 }
 
 fn aside(text: &str) {
-    // Nobody is left to be told when standard error is gone.
+    // When standard error is gone, there is no place to report it.
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 

@@ -28,7 +28,7 @@ pub enum DecideError {
     NotStored(macmlx_settings::Error),
 }
 
-/// The calls that wait, shared by the tool loop and whoever asks the person.
+/// The calls that wait, shared by the tool loop and the route that asks the person.
 #[derive(Debug)]
 pub struct Approvals {
     policies: Arc<ToolPolicies>,
@@ -60,7 +60,7 @@ impl Approvals {
         }
         let policies = self.policies.clone();
         // Stored first, so that the next call of the same turn finds it; and on a task that ends
-        // even if whoever decided goes away.
+        // even if the deciding request is dropped.
         let storing = tokio::task::spawn_blocking(move || {
             let stored = policies.set(&tool, ToolPolicy::Always);
             (stored, answer.send(decision).is_ok())
@@ -101,7 +101,7 @@ pub(crate) struct Waiting<'a> {
 }
 
 impl Waiting<'_> {
-    /// None: nobody will answer any more.
+    /// `None` means that no answer can come any more.
     pub(crate) async fn decision(&mut self) -> Option<Decision> {
         (&mut self.decision).await.ok()
     }

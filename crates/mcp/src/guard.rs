@@ -39,13 +39,13 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// From now on the group ends with us.
+    /// Makes the group end with this process, from now on.
     pub(crate) fn watch(&self, group: Pid) {
         self.groups.send_modify(|groups| *groups += 1);
         self.tell('+', group);
     }
 
-    /// The group has ended; its number may be somebody else's soon.
+    /// The group has ended; its number may soon belong to another one.
     pub(crate) fn forget(&self, group: Pid) {
         self.tell('-', group);
         self.groups

@@ -68,7 +68,7 @@ struct Inner {
     setup: PoolSetup,
     reach: Box<Reach>,
     guard: Arc<Guard>,
-    /// In the order of the file.
+    /// The servers, in the order of the file.
     servers: Mutex<Vec<Arc<Server>>>,
     error: Mutex<Option<String>>,
     changes: broadcast::Sender<PoolChange>,
@@ -292,7 +292,7 @@ impl Inner {
     }
 
     fn tell(&self, change: PoolChange) {
-        // Nobody may be listening.
+        // The send fails when no receiver is left, which is fine.
         let _ = self.changes.send(change);
     }
 

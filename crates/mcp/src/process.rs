@@ -107,7 +107,7 @@ impl Drop for Process {
     }
 }
 
-/// A process group. Dropping it kills it: nobody is left to wait.
+/// A process group. Dropping it kills it, since nothing is left that would wait for it.
 #[derive(Debug)]
 struct Group {
     id: Pid,
@@ -163,7 +163,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Once it is gone, its number may be somebody else's.
+        // Once it is gone, its number may belong to another process.
         if !self.is_gone {
             let _ = kill_process_group(self.id, Signal::KILL);
         }

@@ -16,9 +16,9 @@ use tokio::sync::oneshot;
 /// Bounds of one call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallTimes {
-    /// Without a sign of progress.
+    /// Longest time without a sign of progress.
     pub(crate) quiet: Duration,
-    /// Whatever progress there is.
+    /// Longest time altogether, whatever progress there is.
     pub(crate) whole: Duration,
 }
 
@@ -48,7 +48,7 @@ pub(crate) async fn call(
 ) -> Result<CallToolResult, CallError> {
     let (waiting, gone) = oneshot::channel::<()>();
     let peer = peer.clone();
-    // A task of its own, because telling the server must outlive whoever waits.
+    // A task of its own, because the server must be told even if the caller stops waiting.
     let task = tokio::spawn(async move {
         let params = CallToolRequestParams::new(tool).with_arguments(arguments);
         let options = PeerRequestOptions::with_timeout(times.quiet)

@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 pub struct Tool {
     /// Name of its server in mcp.json.
     pub server: String,
-    /// As its server calls it.
+    /// The name that its server gives it.
     pub name: String,
-    /// As the model calls it: `server__tool`, in letters that every format takes.
+    /// The name that the model uses: `server__tool`, in letters that every format takes.
     pub full_name: String,
     pub title: Option<String>,
     pub description: Option<String>,

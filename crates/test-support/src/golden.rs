@@ -31,7 +31,7 @@ impl Golden {
         ))
     }
 
-    /// As [`Golden::check`] with JSON, written so that people can review it.
+    /// Checks JSON as [`Golden::check`] does, written so that people can review it.
     pub fn check_json(self, path: &Path, actual: &serde_json::Value) -> Result<(), String> {
         self.check(path, &format!("{actual:#}\n"))
     }

@@ -108,7 +108,7 @@ fn major(program: &Path) -> Option<u32> {
     parse_major(&String::from_utf8(output.stdout).ok()?)
 }
 
-/// Of `v22.1.0`: 22.
+/// The major version: 22 for `v22.1.0`.
 fn parse_major(version: &str) -> Option<u32> {
     let (major, _) = version.strip_prefix('v')?.split_once('.')?;
     major.parse().ok()

@@ -104,7 +104,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Of no program.
+    /// The outcome of running nothing.
     fn none() -> Self {
         Self {
             succeeded: true,

@@ -64,7 +64,7 @@ pub(crate) async fn run(command: Command, host: &Host, output: Output) -> anyhow
     }
 }
 
-/// Why no server can be asked, and what is to be done about it where nobody is at work.
+/// Why no server can be asked, and what can be done where no process is at work.
 fn without_server(presence: &Presence, otherwise: &str) -> String {
     match presence {
         Presence::WithoutDoor(holder) if holder.owner == Owner::Gui => format!(

@@ -19,7 +19,7 @@ use crate::{
     output::{self, Output},
 };
 
-/// Without bars, a line this often.
+/// How often a line is printed where no bars are shown.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Args)]

@@ -101,7 +101,7 @@ pub(crate) async fn run(
         playback: arguments.playback,
         ..AppOptions::default()
     };
-    // Ahead of the greeting: whoever reads it may ask for the end at once.
+    // This comes before the greeting, since its reader may ask for the end at once.
     let asked = interrupt::asked_to_end()?;
     let app = App::start(host.clone(), options, Owner::Cli).await?;
     let door = DoorOptions {
@@ -165,7 +165,7 @@ fn greet(app: &App, door: &OpenDoor, host: &Host, output: Output) -> anyhow::Res
         "control: {url}/x/status with the token in {}",
         host.home.control_token_file().display()
     ))?;
-    // Whoever reads this line may do everything, so it goes to people and not into files.
+    // This line lets its reader do everything, so it goes to people and not into files.
     if io::stdout().is_terminal() {
         output::line(&format!("in a browser: {ui_url}"))?;
     }

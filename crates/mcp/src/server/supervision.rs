@@ -34,7 +34,7 @@ use crate::{
     transport::{Connection, Transport},
 };
 
-/// From the start of a server to the list of its tools.
+/// How long a server may take from its start to the list of its tools.
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Failures in a row after which a server is left alone.
 pub(super) const ATTEMPTS: u32 = 5;
@@ -57,7 +57,7 @@ pub(super) async fn supervise(
     stop: CancellationToken,
 ) {
     let mut failures = 0;
-    // Who is stopped now is stopped below.
+    // A stop that comes during the preparation is handled by `run` below.
     stop.run_until_cancelled(transport.prepare()).await;
     loop {
         match run(&shared, &*transport, &stop).await {

@@ -157,7 +157,7 @@ impl Layer for ToolLoop {
 struct Loop {
     inner: Arc<dyn Backend>,
     request: GenerateRequest,
-    /// The client brought tools, too, and answers calls that nobody here knows.
+    /// The client brought tools, too, and answers calls of tools that no server here has.
     has_own_tools: bool,
     limits: Limits,
     runner: Runner,

@@ -153,7 +153,7 @@ impl Runner {
             ToolPolicy::Always => None,
             ToolPolicy::Never => Some(Outcome::denied("This tool is switched off.")),
             ToolPolicy::Ask => {
-                // Whoever sees the question must find somebody to answer it to.
+                // The question must be registered before it is seen, so that an answer finds it.
                 let mut waiting = self.approvals.ask(&call.id, &tool.full_name);
                 let began = Instant::now();
                 let run = ToolRun::ApprovalNeeded {

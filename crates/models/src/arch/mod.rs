@@ -1,7 +1,7 @@
 //! Architectures: one file each, named as config.json's `model_type` names it.
 //!
 //! To add one, write its file, name it in `architectures!` below and add a parity fixture. The same
-//! `model_type` may generate and encode: whoever loads it says what for.
+//! `model_type` may generate and encode: the loader says what for.
 
 use serde::de::DeserializeOwned;
 

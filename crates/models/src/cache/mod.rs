@@ -63,7 +63,7 @@ pub(crate) type LayerWindow = Option<usize>;
 /// What the caches of a model must know about it.
 #[derive(Debug, Clone)]
 pub(crate) struct CacheShape {
-    /// By layer.
+    /// One cache for each layer.
     pub(crate) windows: Vec<LayerWindow>,
     pub(crate) head_dim: i32,
     pub(crate) compute: Compute,

@@ -29,7 +29,7 @@ pub(crate) struct VectorHead {
 pub(crate) enum Step {
     Dense(Linear, Option<Activation>),
     LayerNorm(LayerNorm),
-    /// To a length of 1.
+    /// Scales the vector to a length of 1.
     Normalize,
 }
 
@@ -123,7 +123,7 @@ impl Scorer {
         }
     }
 
-    /// With a layer before the last.
+    /// The head has a layer before the last.
     pub(crate) fn with_dense(self, dense: Linear, activation: Activation) -> Self {
         Self {
             dense: Some((dense, activation)),
@@ -131,7 +131,7 @@ impl Scorer {
         }
     }
 
-    /// With a norm after that layer.
+    /// The head has a norm after that layer.
     pub(crate) fn with_norm(self, norm: LayerNorm) -> Self {
         Self {
             norm: Some(norm),

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::stamp;
 
-/// Title of a conversation in which nobody has said anything.
+/// Title of a conversation without messages.
 pub(super) const UNTITLED: &str = "New Chat";
 
 /// Longest title that is made of a message.
@@ -58,7 +58,7 @@ pub struct Message {
     pub content: String,
     #[serde(with = "stamp")]
     pub timestamp: OffsetDateTime,
-    /// Of an answer.
+    /// Tokens of an answer; `None` for other messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_count: Option<u32>,
     #[serde(default)]
@@ -151,10 +151,10 @@ pub enum CallState {
 #[schema(as = MessageUsage)]
 pub struct TokenCounts {
     pub prompt_tokens: u32,
-    /// Of the prompt: taken from the prefix cache.
+    /// Tokens of the prompt that the prefix cache had.
     pub cached_tokens: u32,
     pub completion_tokens: u32,
-    /// Of the completion: inside reasoning blocks.
+    /// Tokens of the completion inside reasoning blocks.
     pub reasoning_tokens: u32,
 }
 
@@ -169,10 +169,10 @@ pub struct AnswerTimings {
     pub queue_ms: u64,
     pub prefill_ms: u64,
     pub decode_ms: u64,
-    /// From the question to the first token that could be seen, waiting included.
+    /// Time from the question to the first visible token, waiting included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttft_ms: Option<u64>,
-    /// While decoding; absent where too little was written to tell.
+    /// Speed of decoding; absent where too little was written to tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_per_second: Option<f64>,
 }

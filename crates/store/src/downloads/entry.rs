@@ -16,13 +16,13 @@ use super::{
 #[derive(Debug)]
 pub(super) struct Entry {
     pub record: Record,
-    /// Once the files are known.
+    /// `None` until the list of files is known.
     pub progress: Option<Arc<Progress>>,
     pub speed: Speed,
     pub running: Option<Running>,
     /// Those who wait for it and stop it when they leave.
     pub followers: usize,
-    /// Somebody wants it whether or not anyone waits.
+    /// It was asked for as a job of its own, and goes on without followers.
     pub is_kept: bool,
     /// An earlier process ended in the middle of it.
     pub was_interrupted: bool,

@@ -34,7 +34,7 @@ pub(super) struct Lock {
 }
 
 impl Folder {
-    /// Of a model, `owner/name`.
+    /// The folder of a model, `owner/name`.
     pub(super) fn of(downloads: &Path, model: &str) -> Self {
         Self(downloads.join(model.replace('/', "%2F")))
     }
@@ -103,7 +103,7 @@ impl Folder {
         record::write(&self.journal(), journal).map_err(Error::io(self.journal()))
     }
 
-    /// For as long as the lock lives, no other process downloads here.
+    /// Locks the folder: no other process downloads here while the lock lives.
     pub(super) fn lock(&self, model: &str) -> Result<Lock, Error> {
         fs::create_dir_all(&self.0).map_err(Error::io(&self.0))?;
         let path = self.lock_file();
@@ -114,7 +114,7 @@ impl Folder {
                 Err(TryLockError::WouldBlock) => return Err(Error::Busy(model.to_owned())),
                 Err(TryLockError::Error(error)) => return Err(Error::io(path)(error)),
             }
-            // Whoever finished removed the file between our opening and locking it.
+            // A process that finished may have removed the file between our opening and locking it.
             let locked = file.metadata().map_err(Error::io(&path))?;
             match fs::metadata(&path) {
                 Ok(there) if (there.dev(), there.ino()) == (locked.dev(), locked.ino()) => {

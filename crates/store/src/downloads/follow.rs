@@ -1,11 +1,11 @@
-//! Waiting for a download: it stops when nobody waits for it and nobody else wants it.
+//! Waiting for a download, which stops when no follower waits and it was not started to be kept.
 
 use tokio::{runtime::Handle, sync::broadcast};
 use uuid::Uuid;
 
 use super::{Change, Downloads, Job};
 
-/// Somebody who waits for a download. Dropping it pauses a download that only it wanted.
+/// A follower that waits for a download. Dropping it pauses a download that only it wanted.
 #[derive(Debug)]
 pub struct Follow {
     downloads: Option<Downloads>,
@@ -35,7 +35,7 @@ impl Follow {
     }
 
     /// The download as it is now, then each time it changes; the last one is at rest. `None` at
-    /// once if somebody cancels it.
+    /// once if it is cancelled.
     pub async fn next(&mut self) -> Option<Job> {
         if self.is_over {
             return None;
@@ -62,7 +62,7 @@ impl Follow {
         }
     }
 
-    /// As dropping it, but what is here is on the disk when this returns.
+    /// Stops following as dropping does, but what was downloaded is on the disk when this returns.
     pub async fn stop(mut self) {
         if let Some(downloads) = self.downloads.take() {
             downloads.release(self.id).await;

@@ -15,7 +15,7 @@ pub struct Job {
     pub id: Uuid,
     /// `owner/name`.
     pub model: String,
-    /// As it was asked for; none is the main branch.
+    /// The revision that was asked for; `None` is the main branch.
     #[schema(required)]
     pub revision: Option<String>,
     /// The commit that all files are of, once it is known.
@@ -26,7 +26,7 @@ pub struct Job {
     pub total_bytes: Option<u64>,
     pub done_bytes: u64,
     pub bytes_per_second: f64,
-    /// Once the speed is steady enough to tell.
+    /// `None` until the speed is steady enough to predict the end.
     #[schema(required)]
     pub eta_seconds: Option<f64>,
     pub files: Vec<File>,
@@ -58,7 +58,7 @@ pub enum State {
 }
 
 impl State {
-    /// Nothing happens until somebody asks for it.
+    /// Whether nothing happens until a person asks for it.
     pub fn is_at_rest(self) -> bool {
         match self {
             Self::Paused | Self::Done | Self::Failed => true,
@@ -75,7 +75,7 @@ pub struct File {
     pub size_bytes: u64,
     pub done_bytes: u64,
     pub state: FileState,
-    /// In hexadecimal, where the hub says it.
+    /// The digest in hexadecimal, where the hub says it.
     #[serde(skip)]
     pub sha256: Option<String>,
 }
@@ -95,7 +95,7 @@ pub enum FileState {
 #[schema(as = DownloadError)]
 pub struct Failure {
     pub code: Code,
-    /// For a person, with what to do.
+    /// What to tell a person, with what can be done.
     pub message: String,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A download is a folder below `downloads/` with its record, a journal of the bytes that are on
 //! the disk for certain, and the files. Invariants:
-//! - whoever is at work on a folder holds its lock, across processes;
+//! - a process that works on a folder holds its lock;
 //! - all files are of the commit in the record, checked by their digests as they are finished;
 //! - what the journal says is on the disk: bytes are synced before they are told of;
 //! - the model's folder appears whole or not at all.
@@ -155,7 +155,7 @@ impl Downloads {
         Ok(Started { job, is_new })
     }
 
-    /// As [`Downloads::start`], for as long as somebody waits for it.
+    /// As [`Downloads::start`], for as long as the follower that it returns lives.
     pub async fn follow(&self, reference: &str) -> Result<Follow, Error> {
         let _command = self.0.commands.lock().await;
         let (id, _) = self.begin(reference).await?;
@@ -262,7 +262,7 @@ impl Downloads {
         }
     }
 
-    /// Somebody waits no longer.
+    /// Notes that a follower waits no longer.
     pub(crate) async fn release(&self, id: Uuid) {
         let _command = self.0.commands.lock().await;
         let is_unwanted = {

@@ -33,7 +33,7 @@ pub struct Options {
     pub tick: Duration,
     /// Left free on the disk, whatever is downloaded.
     pub spare_bytes: u64,
-    /// With connections for files; the list of files has to come at once.
+    /// How long connections for files may fail. The list of files has to come at the first try.
     pub patience: Patience,
     /// How bytes get into a file; tests of full disks write elsewhere.
     pub write_at: WriteAt,

@@ -133,7 +133,7 @@ impl Progress {
         self.write_journal(folder)
     }
 
-    /// The last checkpoint; later ones, by whoever is late, change nothing. Blocks.
+    /// Writes the last checkpoint; later ones change nothing. Blocks.
     pub(super) fn close(&self, folder: &Folder) -> Result<(), Error> {
         let mut is_closed = self
             .is_closed

@@ -51,7 +51,7 @@ pub(super) async fn run(
     let is_empty = shared.read(id, |entry| {
         entry.progress.as_ref().is_none_or(|p| p.done_bytes() == 0) && !entry.is_kept
     });
-    // Who waited is told; nobody else would know what to do with the row.
+    // Followers are told; a row in the list would be of no use to anyone else.
     let is_forgotten = rested.state == State::Failed && is_empty == Some(true);
     let (folder, record) = (shared.folder(&rested.model), rested.clone());
     let settled = blocking(move || match record.state {

@@ -32,7 +32,7 @@ pub(super) struct Shared {
     pub slots: Semaphore,
     jobs: Mutex<BTreeMap<Uuid, Entry>>,
     changes: broadcast::Sender<Change>,
-    /// Held while somebody starts, pauses, resumes or cancels.
+    /// Held while a download is started, paused, resumed or cancelled.
     pub commands: tokio::sync::Mutex<()>,
 }
 
@@ -72,7 +72,7 @@ impl Shared {
         let mut jobs = self.jobs();
         let entry = jobs.get_mut(&id)?;
         let result = change(entry);
-        // Fails when nobody listens.
+        // The send fails when there is no receiver, which is fine.
         let _ = self.changes.send(Change::Job(Box::new(entry.job())));
         Some(result)
     }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-/// After this long a change of speed is mostly told.
+/// A change of speed shows for the most part after this long.
 const MEMORY: Duration = Duration::from_secs(5);
-/// Before, nobody can say when it ends.
+/// Until this long after the start no end is predicted.
 const WARM_UP: Duration = Duration::from_secs(3);
 
 /// An exponential moving average over time.

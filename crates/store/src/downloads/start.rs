@@ -82,7 +82,7 @@ impl Downloads {
         .await
     }
 
-    /// Of another revision only the files that are the same are of use.
+    /// Takes over another revision. Files that are the same in both stay.
     fn want(&self, id: Uuid, revision: Option<String>) {
         if let Some(entry) = self.0.jobs().get_mut(&id)
             && revision.is_some()

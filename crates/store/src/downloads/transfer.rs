@@ -127,7 +127,7 @@ impl Transfer {
         blocking(move || output.sync_all().map_err(Error::io(part))).await
     }
 
-    /// From the first missing byte to the end, over one connection at a time.
+    /// Downloads from the first missing byte to the end, over one connection at a time.
     async fn in_one_piece(&self, stream: &Stream<'_>) -> Result<(), Error> {
         let Some(first) = stream.file.missing(u64::MAX).into_iter().next() else {
             return Ok(());

@@ -11,7 +11,7 @@ pub struct Facts {
     pub parameters: Option<u64>,
     /// `4-bit`, `mxfp4`, `bf16` and the like.
     pub quantization: Option<String>,
-    /// Of the weights.
+    /// Bytes of the weight files.
     pub size_bytes: Option<u64>,
 }
 

@@ -88,12 +88,12 @@ impl Hub {
         })
     }
 
-    /// For people, without a slash at its end.
+    /// The endpoint as people write it, without a slash at its end.
     fn endpoint_text(&self) -> String {
         self.endpoint.as_str().trim_end_matches('/').to_owned()
     }
 
-    /// As `answer`, or what it was within the last minute.
+    /// Asks as `answer` does, unless the same answer came within the last minute.
     async fn recent_answer(&self, url: &Url, about: &str) -> Result<request::Answer, Error> {
         let recent = |now: Instant| {
             let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);

@@ -13,10 +13,10 @@ use super::{
 #[derive(Debug, Clone, PartialEq)]
 pub struct Repository {
     pub listed: Listed,
-    /// Of the revision that was asked for.
+    /// The commit that the revision means.
     pub commit: String,
     pub license: Option<String>,
-    /// In order of their names.
+    /// All files, in the order of their names.
     pub files: Vec<RemoteFile>,
 }
 
@@ -25,7 +25,7 @@ pub struct Repository {
 pub struct RemoteFile {
     pub path: String,
     pub size_bytes: u64,
-    /// In hexadecimal, of files in large file storage.
+    /// The digest in hexadecimal, for files in large file storage.
     pub sha256: Option<String>,
     /// Git's name for the contents, SHA-1 in hexadecimal, of all other files.
     pub blob_id: Option<String>,

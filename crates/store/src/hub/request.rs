@@ -15,11 +15,11 @@ use super::{
     patience::{Attempts, Trouble},
 };
 
-/// For a whole answer of the API, or a document.
+/// How long a whole answer of the API, or a document, may take.
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// What a person is told of an answer that takes longer.
 pub(super) const TOO_SLOW: &str = "it takes too long to answer";
-/// Of an error's text, what is read.
+/// Longest text of an error that is read.
 const MAX_ERROR_BYTES: usize = 2000;
 
 /// An answer of the API.

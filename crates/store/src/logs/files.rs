@@ -55,7 +55,7 @@ fn tail(path: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Writes what comes until nobody can send any more.
+/// Writes what comes until no sender is left.
 pub(super) fn write(folder: &Path, retention: &Retention, messages: &mpsc::Receiver<Message>) {
     let mut day = None;
     while let Ok(message) = messages.recv() {

@@ -57,7 +57,7 @@ impl fmt::Debug for Logs {
 }
 
 impl Logs {
-    /// From now on entries are also written into `folder`, and the last ones that are there belong
+    /// Begins to write entries also into `folder`, and the last ones that are there belong
     /// to this log, too. Files older than `retention` days go.
     pub fn keep_in(
         &self,
@@ -92,7 +92,7 @@ impl Logs {
         Ok(())
     }
 
-    /// Has somebody told about each new entry. What it does must not be noted itself.
+    /// Calls a function for each new entry. The function must log nothing itself.
     pub fn watch(&self, watcher: impl Fn(&Entry) + Send + Sync + 'static) {
         *lock(&self.watcher) = Some(Arc::new(Box::new(watcher)));
     }

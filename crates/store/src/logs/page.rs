@@ -12,7 +12,7 @@ pub struct Query {
     pub category: Option<Category>,
     /// Text in the message or a field, whatever its case.
     pub search: Option<String>,
-    /// Only entries with a smaller id.
+    /// Take only entries with a smaller id.
     pub before: Option<u64>,
     /// The newest this many.
     pub limit: usize,

@@ -23,7 +23,7 @@ pub(super) struct GroupSizes {
 }
 
 impl GroupSizes {
-    /// Of the layer whose tensors are `<layer>.weight`, `<layer>.scales`.
+    /// The scheme of the layer whose tensors are `<layer>.weight`, `<layer>.scales`.
     pub(super) fn of(&self, layer: &str) -> u64 {
         self.overrides
             .iter()

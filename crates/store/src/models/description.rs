@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use macmlx_inference::ModelDescription;
 use serde_json::Value;
 
-/// A licence's text longer than this is cut: nobody reads it in a reply.
+/// A licence's text longer than this is cut, since a reply is no place to read it.
 const MAX_LICENSE_BYTES: usize = 256 * 1024;
 
 /// Reads them; what is missing or damaged is left out.

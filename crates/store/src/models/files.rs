@@ -48,7 +48,7 @@ impl ModelFiles for Files {
         let downloads = self.downloads.clone();
         let (sender, progress) = mpsc::unbounded();
         let pulling = async move {
-            // Nobody listens once the stream is dropped, and then this future is dropped, too.
+            // Once the stream is dropped there is no receiver, and this future is dropped as well.
             let tell = |step| {
                 let _ = sender.unbounded_send(step);
             };

@@ -88,7 +88,7 @@ impl Library {
         }
     }
 
-    /// As [`Library::find`], for what cannot be undone: the beginning of a name means nothing here.
+    /// Finds a model as [`Library::find`] does, but by whole names only, for what cannot be undone.
     pub fn find_whole(&self, reference: &str) -> Result<Entry, InferenceError> {
         let entry = self.find(reference)?;
         let wanted = reference.trim();

@@ -1,6 +1,6 @@
 //! What a typed model name means: the decision alone, over ids.
 
-/// At most this many names are suggested.
+/// Most names that are suggested.
 const MAX_SUGGESTIONS: usize = 3;
 /// Similarity (Jaro-Winkler) below which a name is no suggestion.
 const SIMILAR: f64 = 0.8;

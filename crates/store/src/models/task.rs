@@ -5,7 +5,7 @@ use std::{fs, io::ErrorKind, path::Path};
 use macmlx_inference::ModelTask;
 use serde_json::Value;
 
-/// In a model's folder; has the last word: `{"task": "rerank"}`.
+/// File in a model's folder that has the last word: `{"task": "rerank"}`.
 const FILE: &str = "macmlx.json";
 
 /// `model_type`s that read whole texts and generate none.
@@ -87,7 +87,7 @@ pub(super) fn encoder_length(folder: &Path, config: &Value) -> Result<Option<u32
 fn positions(config: &Value) -> Option<u64> {
     let model_type = config["model_type"].as_str().unwrap_or_default();
     if model_type == "nomic_bert" && config["rotary_scaling_factor"].is_null() {
-        // `n_positions` counts on a stretching of the rotary embedding that nobody asked for.
+        // `n_positions` counts on a stretched rotary embedding, which the config does not ask for.
         let trained = config["max_trained_positions"].as_u64();
         return trained.or_else(|| config["n_positions"].as_u64());
     }
@@ -110,8 +110,7 @@ fn told(folder: &Path) -> Result<Option<ModelTask>, String> {
     }
 }
 
-/// By the last module that settles it: what comes out of a pooling is a vector, out of a score a
-/// number.
+/// Decides by the last module that settles it: a pooling gives a vector, a score gives a number.
 fn of_modules(modules: &Value) -> Option<ModelTask> {
     let modules = modules.as_array()?;
     modules.iter().rev().find_map(|module| {

@@ -16,7 +16,7 @@ const INDEX: &str = "model.safetensors.index.json";
 /// The weights of a complete folder.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Weights {
-    /// In order of their names.
+    /// The files, in the order of their names.
     pub files: Vec<PathBuf>,
     pub size_bytes: u64,
     pub parameters: u64,

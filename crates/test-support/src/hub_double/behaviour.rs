@@ -14,9 +14,9 @@ pub struct Behaviour {
     /// So many requests for files are answered `failing_status`.
     pub failing: u32,
     pub failing_status: u16,
-    /// Beside 429 and failures.
+    /// Sent beside 429 and failures.
     pub retry_after_seconds: Option<u64>,
-    /// Of each connection.
+    /// Speed limit of each connection.
     pub bytes_per_second: Option<u64>,
     /// Connections break after so many bytes.
     pub drop_after: Vec<usize>,

@@ -61,7 +61,7 @@ struct State {
     open: usize,
     most_open: usize,
     authorization: Option<String>,
-    /// Of the content network.
+    /// Address of the content network.
     content: Option<SocketAddr>,
     /// Addresses that were given out, and how often they were used.
     addresses: Vec<Address>,
@@ -125,7 +125,7 @@ impl HubDouble {
         format!("http://{}", self.address)
     }
 
-    /// From now on it misbehaves like this.
+    /// Makes it misbehave like this from now on.
     pub fn behave(&self, behaviour: Behaviour) {
         lock(&self.shared).behaviour = behaviour;
     }

@@ -35,7 +35,7 @@ pub struct Commit {
 #[derive(Debug, Clone)]
 pub struct File {
     pub bytes: Bytes,
-    /// Of a file in large file storage, what the hub says of it, in hexadecimal.
+    /// The digest that the hub gives of a file in large file storage, in hexadecimal.
     pub sha256: Option<String>,
 }
 

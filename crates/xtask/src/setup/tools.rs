@@ -328,7 +328,7 @@ fn is_libclang(name: &str) -> bool {
     })
 }
 
-/// On macOS nothing is installed for the user: says what is missing.
+/// Says what is missing on macOS, where nothing is installed for the user.
 pub(crate) fn check_macos() -> Result<()> {
     let mut missing = Vec::new();
     if !shell::succeeds(Command::new("xcode-select").arg("-p")) {

@@ -1,6 +1,6 @@
 /** Definitions of MCP servers: what people paste from other clients, and what can be saved. */
 
-/** A variable; a null value keeps the one that is stored, which nobody is shown. */
+/** A variable; a null value keeps the one that is stored, which is never shown. */
 export interface Variable {
   name: string;
   value: string | null;

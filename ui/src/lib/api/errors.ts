@@ -39,7 +39,7 @@ export async function responseError(response: Response): Promise<ApiError> {
   }
 }
 
-/** Whether an error only says that somebody cancelled. */
+/** Whether an error only says that the request was cancelled. */
 export function isAbort(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'AbortError';
 }

@@ -106,7 +106,7 @@ export async function followEvents(cache: QueryClient, signal: AbortSignal): Pro
   while (!signal.aborted) {
     try {
       const response = await openStream('GET', '/x/events', undefined, signal);
-      // What happened while nobody listened is not told again.
+      // Events that came while no connection was open are not sent again.
       if (connection.state === 'lost') void cache.invalidateQueries();
       connection.opened();
       wait = FIRST_RETRY_MS;

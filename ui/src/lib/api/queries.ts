@@ -118,7 +118,7 @@ export const queries = {
       queryKey: ['settings'],
       queryFn: ({ signal }) => call(client.GET('/x/settings', { signal })),
     }),
-  /** The newest entries, then page after page of older ones. Forgotten when nobody looks. */
+  /** The newest entries, then page after page of older ones. Forgotten when no screen shows them. */
   logs: (filter: LogFilter) =>
     infiniteQueryOptions({
       queryKey: ['logs', filter],

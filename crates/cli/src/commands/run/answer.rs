@@ -1,4 +1,4 @@
-//! One answer: printed as it comes, collected for whoever needs all of it.
+//! One answer: printed as it comes, collected for the conversation.
 
 use futures::StreamExt;
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! `macmlx run`: one answer for a prompt or a pipe, a conversation on a terminal.
 //!
-//! It speaks to the running server or, when there is none, to one of its own that nobody else can
-//! reach and that ends with the command. So there is one way to an answer, the clients' own.
+//! It speaks to the running server or, when there is none, to one of its own that no other process
+//! can reach and that ends with the command. So there is one way to an answer, the clients' own.
 
 mod answer;
 mod conversation;
