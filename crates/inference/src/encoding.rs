@@ -1,6 +1,33 @@
 //! Texts turned into vectors and scores.
 
-use serde::{Deserialize, Serialize};
+use futures::future::BoxFuture;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::{Backend, InferenceError};
+
+/// What a backend is asked for that is answered as a whole, and the method that answers it.
+pub trait Question: Serialize + Send {
+    type Answer: DeserializeOwned + Send + 'static;
+
+    /// Asks. Dropping the future cancels the request.
+    fn put(self, backend: &dyn Backend) -> BoxFuture<'_, Result<Self::Answer, InferenceError>>;
+}
+
+impl Question for EmbedRequest {
+    type Answer = Embeddings;
+
+    fn put(self, backend: &dyn Backend) -> BoxFuture<'_, Result<Embeddings, InferenceError>> {
+        backend.embed(self)
+    }
+}
+
+impl Question for RerankRequest {
+    type Answer = Relevance;
+
+    fn put(self, backend: &dyn Backend) -> BoxFuture<'_, Result<Relevance, InferenceError>> {
+        backend.rerank(self)
+    }
+}
 
 /// What a model is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]

@@ -22,8 +22,8 @@ pub use backend::{
 };
 pub use catalog::{Catalog, ModelCard, ModelDescription};
 pub use encoding::{
-    EmbedRequest, Embeddings, EncodeTimings, EncoderInput, ModelTask, Overflow, Relevance,
-    RerankRequest,
+    EmbedRequest, Embeddings, EncodeTimings, EncoderInput, ModelTask, Overflow, Question,
+    Relevance, RerankRequest,
 };
 pub use error::{InferenceError, longer_context};
 pub use event::{

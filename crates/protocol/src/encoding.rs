@@ -1,17 +1,16 @@
 //! The seam between one generic HTTP handler and every route that turns texts into numbers.
 
+use macmlx_inference::Question;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{Context, Dialect, Error};
+use crate::{Body, Context, Dialect, Error};
 
 /// The body of a route whose answer is vectors or scores. Answers come whole, as there is nothing to
 /// show before the end.
 pub trait Encoding: ToSchema + Sized + Send + 'static {
-    /// `EmbedRequest` or `RerankRequest`.
-    type Question: Send;
-    /// `Embeddings` or `Relevance`.
-    type Answer: Send + 'static;
+    /// What the backend is asked: `EmbedRequest`, `RerankRequest`.
+    type Question: Question;
     type Reply: Serialize + ToSchema;
 
     /// Whose shape errors have.
@@ -20,11 +19,11 @@ pub trait Encoding: ToSchema + Sized + Send + 'static {
     const SUMMARY: &'static str;
 
     /// Reads the body, types checked. Errors name the field.
-    fn parse(body: &[u8]) -> Result<Self, Error>;
+    fn parse(body: Body<'_>) -> Result<Self, Error>;
 
     /// What the backend is asked.
     fn question(&self) -> Result<Self::Question, Error>;
 
     /// What the client gets.
-    fn reply(self, answer: Self::Answer, context: &Context) -> Self::Reply;
+    fn reply(self, answer: <Self::Question as Question>::Answer, context: &Context) -> Self::Reply;
 }

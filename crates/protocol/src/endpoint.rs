@@ -3,7 +3,7 @@
 use macmlx_inference::{GenerateRequest, GenerationEvent, InferenceError};
 use serde_json::Value;
 
-use crate::{Dialect, Error};
+use crate::{Body, Dialect, Error};
 
 /// One route that generates text, streamed or whole.
 pub trait Endpoint: 'static {
@@ -15,7 +15,7 @@ pub trait Endpoint: 'static {
     const DIALECT: Dialect;
 
     /// Reads the body. Errors name the field.
-    fn parse(body: &[u8]) -> Result<Self::Request, Error>;
+    fn parse(body: Body<'_>) -> Result<Self::Request, Error>;
 
     /// Whether the client wants frames as they come rather than one reply at the end.
     fn wants_stream(request: &Self::Request) -> bool;

@@ -2,13 +2,16 @@
 //! says becomes the client's frames. No HTTP here.
 //!
 //! A generating endpoint is one file: wire types, translation, stream encoder and reply together,
-//! behind [`Endpoint`] and [`StreamEncoder`]. One handler in the server serves them all.
+//! behind [`Endpoint`] and [`StreamEncoder`], and a line of the table in [`endpoints`]. One handler in
+//! the server serves them all.
 
 pub mod anthropic;
+mod body;
 mod described;
 mod dialect;
 mod encoding;
 mod endpoint;
+pub mod endpoints;
 mod error;
 mod grammar;
 pub mod json;
@@ -18,6 +21,7 @@ pub mod openai;
 mod range;
 mod vector;
 
+pub use body::Body;
 pub use described::Described;
 pub use dialect::Dialect;
 pub use encoding::Encoding;

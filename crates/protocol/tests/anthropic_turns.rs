@@ -5,7 +5,7 @@
 use std::{fs, path::Path};
 
 use macmlx_inference::{ChatPrompt, Prompt};
-use macmlx_protocol::{Context, Endpoint, anthropic::messages::Messages};
+use macmlx_protocol::{Body, Context, Endpoint, anthropic::messages::Messages};
 use serde_json::Value;
 
 /// The prompt of a recorded request.
@@ -19,7 +19,7 @@ fn prompt(client: &str) -> ChatPrompt {
         created_unix: 0,
         fingerprint: String::new(),
     };
-    let request = Messages::parse(request["body"].to_string().as_bytes()).unwrap();
+    let request = Messages::parse(Body::json(request["body"].to_string().as_bytes())).unwrap();
     let translation = Messages::translate(request, context).unwrap();
     match &translation.requests[0].prompt {
         Prompt::Chat(chat) => chat.clone(),

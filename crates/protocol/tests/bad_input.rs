@@ -3,7 +3,7 @@
 #![expect(clippy::panic, reason = "a test fails by panicking, its helpers too")]
 
 use macmlx_protocol::{
-    Context, Dialect, Endpoint, Error,
+    Body, Context, Dialect, Endpoint, Error,
     openai::{chat_completions::ChatCompletions, completions::Completions},
 };
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ fn refusal<E: Endpoint>(body: &str) -> Error {
         created_unix: 0,
         fingerprint: String::new(),
     };
-    match E::parse(body.as_bytes()).and_then(|request| E::translate(request, context)) {
+    match E::parse(Body::json(body.as_bytes())).and_then(|request| E::translate(request, context)) {
         Ok(_) => panic!("taken: {}", body.get(..200).unwrap_or(body)),
         Err(error) => error,
     }
@@ -79,8 +79,8 @@ fn bodies_that_are_no_json_object() {
 #[test]
 fn bytes_that_are_no_text() {
     for body in [&b"{\"model\": \"\xff\"}"[..], b"\xff\xfe{\0}\0", b"\0"] {
-        assert!(ChatCompletions::parse(body).is_err());
-        assert!(Completions::parse(body).is_err());
+        assert!(ChatCompletions::parse(Body::json(body)).is_err());
+        assert!(Completions::parse(Body::json(body)).is_err());
     }
 }
 
@@ -276,7 +276,7 @@ fn prompts_that_are_none() {
 fn sizes_a_client_can_think_of_are_clamped() {
     for field in ["max_tokens", "max_completion_tokens"] {
         for value in [json!(1), json!(1_000_000_000), json!(i64::MAX)] {
-            assert!(ChatCompletions::parse(chat(field, &value).as_bytes()).is_ok());
+            assert!(ChatCompletions::parse(Body::json(chat(field, &value).as_bytes())).is_ok());
         }
     }
 }

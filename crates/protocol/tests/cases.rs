@@ -18,18 +18,13 @@ use std::{
 };
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use macmlx_inference::{GenerationEvent, InferenceError};
+use macmlx_inference::{GenerationEvent, InferenceError, Question};
 use macmlx_protocol::{
-    Context, Encoding, Endpoint, Error, Reply, StreamEncoder, Translation,
-    anthropic::messages::Messages,
-    ollama::{chat::Chat, embed, embeddings as old_embeddings, generate::Generate},
-    openai::{
-        chat_completions::ChatCompletions, completions::Completions, embeddings, rerank,
-        responses::Responses,
-    },
+    Body, Context, Described, Encoding, Endpoint, Error, Reply, StreamEncoder, Translation,
+    endpoints::{Route, Visitor, visit},
 };
 use macmlx_test_support::{golden::Golden, sse};
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 #[derive(Deserialize)]
@@ -87,27 +82,43 @@ fn cases(folder: &Path) -> Vec<PathBuf> {
 
 fn run(case: &Path, golden: Golden) -> Result<(), String> {
     let request: Request = read(&case.join("request.json"))?;
-    let path = request.path.split('?').next().unwrap_or_default();
-    match path.trim_start_matches("/v1") {
-        "/chat/completions" => check::<ChatCompletions>(case, golden, request.body),
-        "/completions" => check::<Completions>(case, golden, request.body),
-        "/responses" => check::<Responses>(case, golden, request.body),
-        "/messages" => check::<Messages>(case, golden, request.body),
-        "/api/chat" => check::<Chat>(case, golden, request.body),
-        "/api/generate" => check::<Generate>(case, golden, request.body),
-        "/embeddings" => check_encoding::<embeddings::Request>(case, golden, &request.body),
-        "/rerank" => check_encoding::<rerank::Request>(case, golden, &request.body),
-        "/api/embed" => check_encoding::<embed::Request>(case, golden, &request.body),
-        "/api/embeddings" => check_encoding::<old_embeddings::Request>(case, golden, &request.body),
-        other => Err(format!("no endpoint takes {other}")),
+    let mut endpoint = Found {
+        path: request.path.split('?').next().unwrap_or_default(),
+        case,
+        golden,
+        body: request.body,
+        result: None,
+    };
+    visit(&mut endpoint);
+    let nothing = || Err(format!("no endpoint takes {}", request.path));
+    endpoint.result.unwrap_or_else(nothing)
+}
+
+/// Checks a case against the endpoint of its path.
+struct Found<'a> {
+    path: &'a str,
+    case: &'a Path,
+    golden: Golden,
+    body: Value,
+    result: Option<Result<(), String>>,
+}
+
+impl Visitor for Found<'_> {
+    fn generating<E: Described>(&mut self, route: Route) {
+        if route.path == self.path {
+            self.result = Some(check::<E>(self.case, self.golden, self.body.clone()));
+        }
+    }
+
+    fn encoding<E: Encoding>(&mut self, route: Route) {
+        if route.path == self.path {
+            self.result = Some(check_encoding::<E>(self.case, self.golden, &self.body));
+        }
     }
 }
 
-fn check_encoding<E>(case: &Path, golden: Golden, body: &Value) -> Result<(), String>
-where
-    E: Encoding<Question: Serialize, Answer: DeserializeOwned>,
-{
-    let parsed = E::parse(body.to_string().as_bytes());
+fn check_encoding<E: Encoding>(case: &Path, golden: Golden, body: &Value) -> Result<(), String> {
+    let parsed = E::parse(Body::json(body.to_string().as_bytes()));
     let asked = parsed.and_then(|asked| Ok((asked.question()?, asked)));
     let (question, asked) = match asked {
         Ok(asked) => asked,
@@ -118,7 +129,7 @@ where
     };
     let question = serde_json::to_value(&question).map_err(|error| error.to_string())?;
     golden.check_json(&case.join("expected_request.json"), &question)?;
-    let answer: E::Answer = read(&case.join("answer.json"))?;
+    let answer: <E::Question as Question>::Answer = read(&case.join("answer.json"))?;
     // Numbers as they are on the wire, not widened on their way into a `Value`.
     let reply = serde_json::to_string(&asked.reply(answer, &context()))
         .and_then(|text| serde_json::from_str(&text))
@@ -176,7 +187,8 @@ fn check<E: Endpoint>(case: &Path, golden: Golden, body: Value) -> Result<(), St
 }
 
 fn translate<E: Endpoint>(body: &Value) -> Result<Translation<E::Encoder>, Error> {
-    E::translate(E::parse(body.to_string().as_bytes())?, context())
+    let body = body.to_string();
+    E::translate(E::parse(Body::json(body.as_bytes()))?, context())
 }
 
 fn stream<E: Endpoint>(mut encoder: E::Encoder, steps: &[Step]) -> String {

@@ -9,13 +9,8 @@
 use std::{fs, path::Path};
 
 use macmlx_protocol::{
-    Context, Encoding, Endpoint, Error,
-    anthropic::messages::Messages,
-    ollama::{chat::Chat, embed, embeddings as old_embeddings, generate::Generate},
-    openai::{
-        chat_completions::ChatCompletions, completions::Completions, embeddings, rerank,
-        responses::Responses,
-    },
+    Body, Context, Described, Encoding, Error,
+    endpoints::{Route, Visitor, visit},
 };
 use serde_json::{Value, json};
 
@@ -64,19 +59,15 @@ fn refusals(dialect: &str) -> u32 {
             for value in wrong_values() {
                 let mut body = request["body"].clone();
                 *body.pointer_mut(&place).unwrap() = value;
-                let result = match path {
-                    "/v1/chat/completions" => translate::<ChatCompletions>(&body),
-                    "/v1/completions" => translate::<Completions>(&body),
-                    "/v1/messages" | "/v1/messages?beta=true" => translate::<Messages>(&body),
-                    "/v1/responses" => translate::<Responses>(&body),
-                    "/api/chat" => translate::<Chat>(&body),
-                    "/api/generate" => translate::<Generate>(&body),
-                    "/v1/embeddings" => ask::<embeddings::Request>(&body),
-                    "/v1/rerank" => ask::<rerank::Request>(&body),
-                    "/api/embed" => ask::<embed::Request>(&body),
-                    "/api/embeddings" => ask::<old_embeddings::Request>(&body),
-                    other => panic!("no endpoint takes {other}"),
+                let mut asked = Asked {
+                    path: path.split('?').next().unwrap(),
+                    body: body.to_string(),
+                    result: None,
                 };
+                visit(&mut asked);
+                let result = asked
+                    .result
+                    .unwrap_or_else(|| panic!("no endpoint takes {path}"));
                 if let Err(error) = result {
                     refused += 1;
                     says_what(&error, &place);
@@ -118,17 +109,34 @@ fn collect(value: &Value, place: &str, depth: usize, places: &mut Vec<String>) {
     }
 }
 
-fn ask<E: Encoding>(body: &Value) -> Result<(), Error> {
-    E::parse(body.to_string().as_bytes())?.question().map(drop)
+/// What the endpoint of a path says of a body.
+struct Asked<'a> {
+    path: &'a str,
+    body: String,
+    result: Option<Result<(), Error>>,
 }
 
-fn translate<E: Endpoint>(body: &Value) -> Result<(), Error> {
-    let context = Context {
-        id: String::new(),
-        created_unix: 0,
-        fingerprint: String::new(),
-    };
-    E::translate(E::parse(body.to_string().as_bytes())?, context).map(drop)
+impl Visitor for Asked<'_> {
+    fn generating<E: Described>(&mut self, route: Route) {
+        if route.path == self.path {
+            let context = Context {
+                id: String::new(),
+                created_unix: 0,
+                fingerprint: String::new(),
+            };
+            let request = E::parse(Body::json(self.body.as_bytes()));
+            let translation = request.and_then(|request| E::translate(request, context));
+            self.result = Some(translation.map(drop));
+        }
+    }
+
+    fn encoding<E: Encoding>(&mut self, route: Route) {
+        if route.path == self.path {
+            let request = E::parse(Body::json(self.body.as_bytes()));
+            let question = request.and_then(|request| request.question());
+            self.result = Some(question.map(drop));
+        }
+    }
 }
 
 fn says_what(error: &Error, place: &str) {

@@ -8,10 +8,39 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures::StreamExt;
-use macmlx_protocol::{Dialect, Error, Reply};
+use macmlx_protocol::{Body, Dialect, Error, Reply};
 
 /// How many times the limit is read and thrown away before the connection is given up.
 const DRAINED_LIMITS: usize = 4;
+
+/// A request's body, read whole, and its type.
+#[derive(Debug)]
+pub(crate) struct Received {
+    content_type: Option<HeaderValue>,
+    bytes: Bytes,
+}
+
+impl Received {
+    pub(crate) fn body(&self) -> Body<'_> {
+        Body {
+            content_type: self
+                .content_type
+                .as_ref()
+                .and_then(|value| value.to_str().ok()),
+            bytes: &self.bytes,
+        }
+    }
+}
+
+/// What an endpoint reads of a request.
+pub(crate) async fn receive(request: Request, limit_bytes: usize) -> Result<Received, Error> {
+    let content_type = request.headers().get(header::CONTENT_TYPE).cloned();
+    let bytes = read_body(request, limit_bytes).await?;
+    Ok(Received {
+        content_type,
+        bytes,
+    })
+}
 
 /// The whole body.
 pub(crate) async fn read_body(request: Request, limit_bytes: usize) -> Result<Bytes, Error> {

@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::{
     closing::Closing,
-    exchange::{read_body, respond},
+    exchange::{receive, respond},
     live::{self, Source},
     router::App,
     running::{Starting, start},
@@ -39,9 +39,9 @@ pub(crate) async fn generate<E: Endpoint>(
 
 async fn answer<E: Endpoint>(app: &App, request: Request) -> Result<Response, Error> {
     let closing = Closing::of(request.extensions());
-    let body = read_body(request, app.options.body_limit_bytes).await?;
-    let request = E::parse(&body)?;
-    drop(body);
+    let received = receive(request, app.options.body_limit_bytes).await?;
+    let request = E::parse(received.body())?;
+    drop(received);
     let wants_stream = E::wants_stream(&request);
     let translation = E::translate(request, context())?;
     run(app, translation, wants_stream, closing).await

@@ -12,7 +12,7 @@ use axum::{
     response::Response,
 };
 use macmlx_inference::{Backend, Catalog, ModelFiles};
-use macmlx_protocol::Error;
+use macmlx_protocol::{Dialect, Error};
 use utoipa::openapi::OpenApi;
 
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
     options::Options,
     replay::Replay,
     responses::{Limits, Store},
-    routes::{anthropic, models, ollama, openai, responses, status},
+    routes::{anthropic, endpoints, models, ollama, openai, responses, status},
 };
 
 /// What handlers share.
@@ -96,15 +96,18 @@ pub fn router(
 
 /// Routes that ask for a key where there is one.
 fn for_clients() -> Api {
-    openai::routes()
+    endpoints::under_v1()
+        .merge(openai::routes())
         .merge(responses::routes())
         .merge(anthropic::routes())
         .with_and_without_v1()
         .merge(
-            anthropic::own_routes()
+            endpoints::under_v1_of(Dialect::Anthropic)
+                .merge(anthropic::own_routes())
                 .with_and_without_v1()
                 .nested("/anthropic"),
         )
+        .merge(endpoints::beside_v1())
         .merge(ollama::routes())
         .merge(models::lm_studio_routes())
 }

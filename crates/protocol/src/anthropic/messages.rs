@@ -16,7 +16,9 @@ use super::{
     thinking::{self, Display, ThinkingConfig, known_effort},
     tools,
 };
-use crate::{Context, Described, Dialect, Endpoint, Error, Translation, json, range::checked};
+use crate::{
+    Body, Context, Described, Dialect, Endpoint, Error, Translation, json, range::checked,
+};
 
 /// The route, as data for [`Endpoint`].
 #[derive(Debug)]
@@ -159,8 +161,8 @@ impl Endpoint for Messages {
 
     const DIALECT: Dialect = Dialect::Anthropic;
 
-    fn parse(body: &[u8]) -> Result<Request, Error> {
-        Request::parse(body)
+    fn parse(body: Body<'_>) -> Result<Request, Error> {
+        Request::parse(body.bytes)
     }
 
     fn wants_stream(request: &Request) -> bool {
@@ -211,7 +213,7 @@ mod tests {
             created_unix: 0,
             fingerprint: String::new(),
         };
-        let request = Messages::parse(body.to_string().as_bytes())?;
+        let request = Messages::parse(Body::json(body.to_string().as_bytes()))?;
         Ok(Messages::translate(request, context)?.requests.remove(0))
     }
 

@@ -11,7 +11,7 @@ use super::{
     messages,
 };
 use crate::{
-    Context, Described, Dialect, Endpoint, Error, KeepAlive, Translation, json,
+    Body, Context, Described, Dialect, Endpoint, Error, KeepAlive, Translation, json,
     openai::{logprobs, tools},
 };
 
@@ -54,8 +54,8 @@ impl Endpoint for Chat {
 
     const DIALECT: Dialect = Dialect::Ollama;
 
-    fn parse(body: &[u8]) -> Result<Request, Error> {
-        let body = json::object(body)?;
+    fn parse(body: Body<'_>) -> Result<Request, Error> {
+        let body = json::object(body.bytes)?;
         let generation: generation::Fields = json::fields(&body)?;
         generation.check()?;
         Ok(Request {

@@ -10,7 +10,7 @@ use super::{
     embedding::{self, Embedding},
     generation::Residency,
 };
-use crate::{Context, Dialect, Encoding, Error, KeepAlive, json, vector::normalize};
+use crate::{Body, Context, Dialect, Encoding, Error, KeepAlive, json, vector::normalize};
 
 /// The body, types checked.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -62,14 +62,13 @@ impl Fields {
 
 impl Encoding for Request {
     type Question = EmbedRequest;
-    type Answer = Embeddings;
     type Reply = Reply;
 
     const DIALECT: Dialect = Dialect::Ollama;
     const SUMMARY: &'static str = "Turn texts into vectors";
 
-    fn parse(body: &[u8]) -> Result<Self, Error> {
-        let body = json::object(body)?;
+    fn parse(body: Body<'_>) -> Result<Self, Error> {
+        let body = json::object(body.bytes)?;
         let request = Self {
             embedding: embedding::Fields::read(&body)?,
             fields: json::fields(&body)?,

@@ -1,6 +1,6 @@
 //! What requests to embed and to embeddings have in common.
 
-use macmlx_inference::{EmbedRequest, Embeddings};
+use macmlx_inference::EmbedRequest;
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -13,7 +13,7 @@ use super::{
 use crate::{Encoding, Error, KeepAlive, json};
 
 /// A route that embeds, which may also be asked to load or unload its model.
-pub trait Embedding: Encoding<Question = EmbedRequest, Answer = Embeddings> {
+pub trait Embedding: Encoding<Question = EmbedRequest> {
     fn keep_alive(&self) -> Option<KeepAlive>;
 
     /// `None`: there is something to embed.

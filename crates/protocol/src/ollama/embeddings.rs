@@ -11,7 +11,7 @@ use super::{
     embedding::{self, Embedding},
     generation::Residency,
 };
-use crate::{Context, Dialect, Encoding, Error, KeepAlive, json};
+use crate::{Body, Context, Dialect, Encoding, Error, KeepAlive, json};
 
 /// The body, types checked.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -32,14 +32,13 @@ struct Fields {
 
 impl Encoding for Request {
     type Question = EmbedRequest;
-    type Answer = Embeddings;
     type Reply = Reply;
 
     const DIALECT: Dialect = Dialect::Ollama;
     const SUMMARY: &'static str = "Turn a text into a vector";
 
-    fn parse(body: &[u8]) -> Result<Self, Error> {
-        let body = json::object(body)?;
+    fn parse(body: Body<'_>) -> Result<Self, Error> {
+        let body = json::object(body.bytes)?;
         Ok(Self {
             embedding: embedding::Fields::read(&body)?,
             fields: json::fields(&body)?,

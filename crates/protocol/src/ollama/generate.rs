@@ -12,7 +12,8 @@ use super::{
     messages, refuse_if,
 };
 use crate::{
-    Context, Described, Dialect, Endpoint, Error, KeepAlive, Translation, json, openai::logprobs,
+    Body, Context, Described, Dialect, Endpoint, Error, KeepAlive, Translation, json,
+    openai::logprobs,
 };
 
 /// The route, as data for [`Endpoint`].
@@ -61,8 +62,8 @@ impl Endpoint for Generate {
 
     const DIALECT: Dialect = Dialect::Ollama;
 
-    fn parse(body: &[u8]) -> Result<Request, Error> {
-        let body = json::object(body)?;
+    fn parse(body: Body<'_>) -> Result<Request, Error> {
+        let body = json::object(body.bytes)?;
         let generation: generation::Fields = json::fields(&body)?;
         generation.check()?;
         let fields: Fields = json::fields(&body)?;

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use self::encoder::Wanted;
 use super::{grammar, messages, reasoning, refused, sampling, sampling::checked, stop, tools};
-use crate::{Context, Described, Dialect, Endpoint, Error, Translation, json};
+use crate::{Body, Context, Described, Dialect, Endpoint, Error, Translation, json};
 
 pub use self::{
     encoder::Encoder,
@@ -83,8 +83,8 @@ impl Endpoint for ChatCompletions {
 
     const DIALECT: Dialect = Dialect::OpenAi;
 
-    fn parse(body: &[u8]) -> Result<Request, Error> {
-        let body = json::object(body)?;
+    fn parse(body: Body<'_>) -> Result<Request, Error> {
+        let body = json::object(body.bytes)?;
         refused::check_chat(&body)?;
         Ok(Request {
             fields: json::fields(&body)?,

@@ -12,7 +12,7 @@ use self::encoder::{Echo, Wanted};
 use super::{
     chat_completions::StreamOptions, grammar, refused, sampling, sampling::checked, stop, texts,
 };
-use crate::{Context, Described, Dialect, Endpoint, Error, Translation, json};
+use crate::{Body, Context, Described, Dialect, Endpoint, Error, Translation, json};
 
 pub use self::{encoder::Encoder, reply::TextCompletion};
 
@@ -67,8 +67,8 @@ impl Endpoint for Completions {
 
     const DIALECT: Dialect = Dialect::OpenAi;
 
-    fn parse(body: &[u8]) -> Result<Request, Error> {
-        let body = json::object(body)?;
+    fn parse(body: Body<'_>) -> Result<Request, Error> {
+        let body = json::object(body.bytes)?;
         refused::check_completions(&body)?;
         Ok(Request {
             fields: json::fields(&body)?,

@@ -14,7 +14,7 @@ use super::{
     texts, truncation,
     usage::PromptUsage,
 };
-use crate::{Context, Dialect, Encoding, Error, json, range::checked, vector::normalize};
+use crate::{Body, Context, Dialect, Encoding, Error, json, range::checked, vector::normalize};
 
 /// Inputs of one request.
 const MAX_INPUTS: usize = 2048;
@@ -135,14 +135,13 @@ impl LengthFields {
 
 impl Encoding for Request {
     type Question = EmbedRequest;
-    type Answer = Embeddings;
     type Reply = EmbeddingList;
 
     const DIALECT: Dialect = Dialect::OpenAi;
     const SUMMARY: &'static str = "Turn texts into vectors";
 
-    fn parse(body: &[u8]) -> Result<Self, Error> {
-        let body = json::object(body)?;
+    fn parse(body: Body<'_>) -> Result<Self, Error> {
+        let body = json::object(body.bytes)?;
         refused::check(&body, REFUSED)?;
         Ok(Self {
             fields: json::fields(&body)?,
@@ -241,7 +240,7 @@ mod tests {
     use super::*;
 
     fn question(body: &Value) -> Result<EmbedRequest, Error> {
-        Request::parse(body.to_string().as_bytes())?.question()
+        Request::parse(Body::json(body.to_string().as_bytes()))?.question()
     }
 
     fn named(error: Error) -> String {
@@ -301,7 +300,7 @@ mod tests {
     }
 
     fn reply(body: &Value, vector: Vec<f32>) -> Value {
-        let request = Request::parse(body.to_string().as_bytes()).unwrap();
+        let request = Request::parse(Body::json(body.to_string().as_bytes())).unwrap();
         let answer = Embeddings {
             vectors: vec![vector],
             ..Embeddings::default()

@@ -12,7 +12,7 @@ use super::{
     truncation,
     usage::PromptUsage,
 };
-use crate::{Context, Dialect, Encoding, Error, json, range::checked};
+use crate::{Body, Context, Dialect, Encoding, Error, json, range::checked};
 
 /// Documents of one request.
 const MAX_DOCUMENTS: usize = 10_000;
@@ -76,14 +76,13 @@ const REFUSED: &[Field] = &[
 
 impl Encoding for Request {
     type Question = RerankRequest;
-    type Answer = Relevance;
     type Reply = Ranking;
 
     const DIALECT: Dialect = Dialect::OpenAi;
     const SUMMARY: &'static str = "Order documents by how well they answer a query";
 
-    fn parse(body: &[u8]) -> Result<Self, Error> {
-        let body = json::object(body)?;
+    fn parse(body: Body<'_>) -> Result<Self, Error> {
+        let body = json::object(body.bytes)?;
         refused::check(&body, REFUSED)?;
         Ok(Self {
             fields: json::fields(&body)?,
@@ -216,7 +215,7 @@ mod tests {
     }
 
     fn question(body: &Value) -> Result<RerankRequest, Error> {
-        Request::parse(body.to_string().as_bytes())?.question()
+        Request::parse(Body::json(body.to_string().as_bytes()))?.question()
     }
 
     #[test]
@@ -278,7 +277,7 @@ mod tests {
     }
 
     fn ranking(body: &Value) -> Vec<(usize, Option<Value>)> {
-        let request = Request::parse(body.to_string().as_bytes()).unwrap();
+        let request = Request::parse(Body::json(body.to_string().as_bytes())).unwrap();
         let answer = Relevance {
             scores: vec![0.5, 0.9, 0.5],
             ..Relevance::default()

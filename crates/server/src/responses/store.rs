@@ -396,7 +396,7 @@ fn gone(kind: &'static str, id: &str) -> Error {
 mod tests {
     use macmlx_inference::{FinishReason, GenerationEvent, Timings, Usage};
     use macmlx_protocol::{
-        Context, Endpoint, StreamEncoder,
+        Body, Context, Endpoint, StreamEncoder,
         openai::responses::{Responses, conversations::Request as ConversationBody},
     };
     use serde_json::json;
@@ -414,7 +414,7 @@ mod tests {
     /// Has a request answered with its own id, and the response kept.
     fn respond(store: &Store, id: &str, mut body: Value) -> Result<(), Error> {
         body["model"] = "small".into();
-        let request = Responses::parse(body.to_string().as_bytes())?;
+        let request = Responses::parse(Body::json(body.to_string().as_bytes()))?;
         let lineage = store.lineage(&request)?;
         let mut encoder = request.translate(&lineage.past(), context(id))?.encoder;
         for event in [

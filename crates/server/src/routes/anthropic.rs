@@ -13,7 +13,7 @@ use macmlx_protocol::{
     Dialect, Error,
     anthropic::{
         count_tokens::{self, TokenCount},
-        messages::{self, Messages},
+        messages,
         models::{self, Model, ModelList, Page},
     },
     json,
@@ -24,28 +24,21 @@ use super::ask_catalog;
 use crate::{
     api::{Api, Doc},
     exchange::{answer, read_body},
-    generate::generate,
     router::App,
 };
 
-/// Routes that no other dialect has, without `/v1`.
+/// Routes that no other dialect has, beside the endpoint, without `/v1`.
 pub(crate) fn routes() -> Api {
-    Api::default()
-        .route(
-            "/messages",
-            post(generate::<Messages>),
-            [Doc::generating::<Messages>()],
-        )
-        .route(
-            "/messages/count_tokens",
-            post(count),
-            [Doc::post("Count the tokens of a prompt")
-                .body::<messages::Request>()
-                .reply::<TokenCount>()],
-        )
+    Api::default().route(
+        "/messages/count_tokens",
+        post(count),
+        [Doc::post("Count the tokens of a prompt")
+            .body::<messages::Request>()
+            .reply::<TokenCount>()],
+    )
 }
 
-/// All routes, for clients that are given `/anthropic` as their base, without `/v1`.
+/// All routes beside the endpoint, for clients that are given `/anthropic` as their base, without `/v1`.
 pub(crate) fn own_routes() -> Api {
     routes()
         .route(

@@ -1,6 +1,7 @@
-//! Routes that answer at once.
+//! All routes of clients: the endpoints that generate or encode, and what answers at once.
 
 pub(crate) mod anthropic;
+pub(crate) mod endpoints;
 pub(crate) mod models;
 pub(crate) mod ollama;
 pub(crate) mod openai;

@@ -1,8 +1,8 @@
 //! Ollama's routes.
 
-mod embedding;
+pub(super) mod embedding;
 mod files;
-mod generation;
+pub(super) mod generation;
 mod models;
 
 use axum::{
@@ -12,10 +12,7 @@ use axum::{
 use macmlx_protocol::{
     Dialect, Error, Framing,
     ollama::{
-        chat::Chat,
-        embed, embeddings,
         files::{Copy, FilesRequest, Progress},
-        generate::Generate,
         models::{Processes, Tags, Version},
         refused, show,
     },
@@ -28,26 +25,6 @@ use crate::{
 
 pub(crate) fn routes() -> Api {
     Api::default()
-        .route(
-            "/api/chat",
-            post(generation::answer::<Chat>),
-            [Doc::generating::<Chat>()],
-        )
-        .route(
-            "/api/generate",
-            post(generation::answer::<Generate>),
-            [Doc::generating::<Generate>()],
-        )
-        .route(
-            "/api/embed",
-            post(embedding::answer::<embed::Request>),
-            [Doc::encoding::<embed::Request>()],
-        )
-        .route(
-            "/api/embeddings",
-            post(embedding::answer::<embeddings::Request>),
-            [Doc::encoding::<embeddings::Request>()],
-        )
         .route(
             "/api/tags",
             get(models::tags),

@@ -2,39 +2,16 @@
 
 use axum::routing::{get, post};
 use macmlx_protocol::openai::{
-    chat_completions::ChatCompletions,
-    completions::Completions,
-    embeddings,
     models::{Model, ModelList},
-    rerank,
     tokenize::{DetokenizeRequest, Detokenized, TokenizeBody, Tokenized},
 };
 
 use super::{models, tokenize};
-use crate::{
-    api::{Api, Doc},
-    encode::encode,
-    generate::generate,
-};
+use crate::api::{Api, Doc};
 
-/// Routes, without `/v1`.
+/// Routes beside the endpoints, without `/v1`.
 pub(crate) fn routes() -> Api {
     Api::default()
-        .route(
-            "/chat/completions",
-            post(generate::<ChatCompletions>),
-            [Doc::generating::<ChatCompletions>()],
-        )
-        // Some clients append the path to a URL that has it already.
-        .untold(
-            "/chat/completions/chat/completions",
-            post(generate::<ChatCompletions>),
-        )
-        .route(
-            "/completions",
-            post(generate::<Completions>),
-            [Doc::generating::<Completions>()],
-        )
         .route(
             "/models",
             get(models::list),
@@ -59,17 +36,4 @@ pub(crate) fn routes() -> Api {
                 .body::<DetokenizeRequest>()
                 .reply::<Detokenized>()],
         )
-        .route(
-            "/embeddings",
-            post(encode::<embeddings::Request>),
-            [Doc::encoding::<embeddings::Request>()],
-        )
-        .route(
-            "/rerank",
-            post(encode::<rerank::Request>),
-            [Doc::encoding::<rerank::Request>()],
-        )
-        // As llama.cpp has it too, and where Cohere's second API is.
-        .untold("/reranking", post(encode::<rerank::Request>))
-        .untold("/v2/rerank", post(encode::<rerank::Request>))
 }

@@ -24,16 +24,15 @@ use serde_json::Value;
 use crate::{
     api::{Api, Doc},
     closing::Closing,
-    exchange::{answer, read_body, respond},
+    exchange::{answer, receive, respond},
     generate::{context, run},
     responses::Recording,
     router::{App, no_route},
 };
 
-/// Routes, without `/v1`.
+/// Routes beside the endpoint itself, without `/v1`.
 pub(crate) fn routes() -> Api {
     Api::default()
-        .route("/responses", post(create), [Doc::generating::<Responses>()])
         .route(
             "/responses/input_tokens",
             post(count),
@@ -71,7 +70,7 @@ fn paged(doc: Doc) -> Doc {
         .query("order", "`asc` or `desc`.")
 }
 
-async fn create(State(app): State<Arc<App>>, request: Request) -> Response {
+pub(super) async fn create(State(app): State<Arc<App>>, request: Request) -> Response {
     match generated(&app, request).await {
         Ok(response) => response,
         Err(error) => respond(Dialect::OpenAi.error_reply(&error)),
@@ -80,9 +79,9 @@ async fn create(State(app): State<Arc<App>>, request: Request) -> Response {
 
 async fn generated(app: &App, request: Request) -> Result<Response, Error> {
     let closing = Closing::of(request.extensions());
-    let body = read_body(request, app.options.body_limit_bytes).await?;
-    let request = Responses::parse(&body)?;
-    drop(body);
+    let received = receive(request, app.options.body_limit_bytes).await?;
+    let request = Responses::parse(received.body())?;
+    drop(received);
     let wants_stream = request.wants_stream();
     let lineage = app.responses.lineage(&request)?;
     let Translation {
@@ -99,8 +98,8 @@ async fn count(State(app): State<Arc<App>>, request: Request) -> Response {
 }
 
 async fn counted(app: &App, request: Request) -> Result<InputTokens, Error> {
-    let body = read_body(request, app.options.body_limit_bytes).await?;
-    let request = Responses::parse(&body)?;
+    let received = receive(request, app.options.body_limit_bytes).await?;
+    let request = Responses::parse(received.body())?;
     let past = app.responses.lineage(&request)?.past();
     let tokens = app.backend.tokenize(request.count(&past)?).await?;
     Ok(InputTokens::new(tokens.len()))

@@ -47,8 +47,8 @@ impl Endpoint for Responses {
 
     const DIALECT: Dialect = Dialect::OpenAi;
 
-    fn parse(body: &[u8]) -> Result<Request, Error> {
-        Request::parse(body)
+    fn parse(body: crate::Body<'_>) -> Result<Request, Error> {
+        Request::parse(body.bytes)
     }
 
     fn wants_stream(request: &Request) -> bool {

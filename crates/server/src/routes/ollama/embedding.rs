@@ -13,11 +13,11 @@ use super::{generation::settle, refuse};
 use crate::{
     closing::Closing,
     encode::{ask, written},
-    exchange::read_body,
+    exchange::receive,
     router::App,
 };
 
-pub(super) async fn answer<E: Embedding>(
+pub(in crate::routes) async fn answer<E: Embedding>(
     State(app): State<Arc<App>>,
     request: Request,
 ) -> Response {
@@ -28,9 +28,9 @@ pub(super) async fn answer<E: Embedding>(
 
 async fn respond<E: Embedding>(app: &App, request: Request) -> Result<Response, Error> {
     let closing = Closing::of(request.extensions());
-    let body = read_body(request, app.options.body_limit_bytes).await?;
-    let asked = E::parse(&body)?;
-    drop(body);
+    let received = receive(request, app.options.body_limit_bytes).await?;
+    let asked = E::parse(received.body())?;
+    drop(received);
     if let Some(residency) = asked.residency() {
         let id = settle(app, &residency).await?;
         return Ok(Json(E::residency_reply(id)).into_response());

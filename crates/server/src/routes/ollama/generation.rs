@@ -15,14 +15,14 @@ use macmlx_protocol::{
 use super::refuse;
 use crate::{
     closing::Closing,
-    exchange::read_body,
+    exchange::receive,
     generate::{context, deliver},
     router::App,
     routes::ask_catalog,
     running::start,
 };
 
-pub(super) async fn answer<E: Generating>(
+pub(in crate::routes) async fn answer<E: Generating>(
     State(app): State<Arc<App>>,
     request: Request,
 ) -> Response {
@@ -33,9 +33,9 @@ pub(super) async fn answer<E: Generating>(
 
 async fn respond<E: Generating>(app: &App, request: Request) -> Result<Response, Error> {
     let closing = Closing::of(request.extensions());
-    let body = read_body(request, app.options.body_limit_bytes).await?;
-    let request = E::parse(&body)?;
-    drop(body);
+    let received = receive(request, app.options.body_limit_bytes).await?;
+    let request = E::parse(received.body())?;
+    drop(received);
     if let Some(residency) = E::residency(&request) {
         let id = settle(app, &residency).await?;
         let reply = E::residency_reply(&residency, id, context().created_unix);
