@@ -1,11 +1,13 @@
 //! Walks `tests/fixtures/protocol/<dialect>/<case>`: a client's request and what a backend says,
 //! against the request the backend is to get and every byte the client is to see.
 //!
-//! A case is `request.json` (`{"path", "body"}`) and, unless the request is refused, `events.json`
-//! (events, `{"prompt", "event"}` where there are several prompts, `{"error"}` where one fails).
-//! Expected: `expected_request.json`, `stream.txt` and `reply.json`, or `error.json`. Each case runs
-//! streamed and whole, whichever the client asked for. Where texts are turned into numbers, the
-//! backend's answer is in `answer.json`, and there is no stream. After a wanted change,
+//! A case is `request.json` (`{"path", "body"}`) and, unless the request is refused or alone what
+//! the case is about, `events.json` (events, `{"prompt", "event"}` where there are several prompts,
+//! `{"error"}` where one fails). Expected: `expected_request.json`, and `stream.txt` and `reply.json`
+//! where there are events, or `error.json`. Of the expected request only what differs from the
+//! default is written: what is not there equals it. Each case runs streamed and whole, whichever the
+//! client asked for. Where texts are turned into numbers, the backend's answer is in `answer.json`,
+//! and there is no stream. After a wanted change,
 //! `cargo test -p macmlx-protocol --test cases -- --bless` writes the expected files anew.
 
 #![expect(clippy::unwrap_used, reason = "a broken fixture folder ends the test")]
@@ -26,6 +28,9 @@ use macmlx_protocol::{
 use macmlx_test_support::{golden::Golden, sse};
 use serde::Deserialize;
 use serde_json::{Value, json};
+
+#[path = "cases/without_defaults.rs"]
+mod without_defaults;
 
 #[derive(Deserialize)]
 struct Request {
@@ -127,8 +132,10 @@ fn check_encoding<E: Encoding>(case: &Path, golden: Golden, body: &Value) -> Res
             return golden.check_json(&case.join("error.json"), &reply);
         }
     };
-    let question = serde_json::to_value(&question).map_err(|error| error.to_string())?;
-    golden.check_json(&case.join("expected_request.json"), &question)?;
+    golden.check_json(
+        &case.join("expected_request.json"),
+        &without_defaults::question(&question)?,
+    )?;
     let answer: <E::Question as Question>::Answer = read(&case.join("answer.json"))?;
     // Numbers as they are on the wire, not widened on their way into a `Value`.
     let reply = serde_json::to_string(&asked.reply(answer, &context()))
@@ -171,8 +178,11 @@ fn check<E: Endpoint>(case: &Path, golden: Golden, body: Value) -> Result<(), St
     }
     golden.check_json(
         &case.join("expected_request.json"),
-        &serde_json::to_value(&whole.requests).map_err(|error| error.to_string())?,
+        &without_defaults::requests(&whole.requests)?,
     )?;
+    if !case.join("events.json").exists() {
+        return about_its_request_alone(case);
+    }
     let steps: Vec<Step> = read(&case.join("events.json"))?;
     let text = stream::<E>(streamed.encoder, &steps);
     golden.check(&case.join("stream.txt"), &text)?;
@@ -183,6 +193,16 @@ fn check<E: Endpoint>(case: &Path, golden: Golden, body: Value) -> Result<(), St
             same_blocks(&text, &reply)
         }
         Err(error) => golden.check_json(&case.join("error.json"), &written(error)),
+    }
+}
+
+/// A case without events has no files that nothing would be compared with.
+fn about_its_request_alone(case: &Path) -> Result<(), String> {
+    match ["stream.txt", "reply.json", "error.json"].map(|file| case.join(file)) {
+        files if files.iter().any(|file| file.exists()) => {
+            Err(format!("{} has a reply but no events.json", case.display()))
+        }
+        _ => Ok(()),
     }
 }
 
