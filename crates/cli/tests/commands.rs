@@ -74,7 +74,7 @@ impl Home {
 fn fixture() -> String {
     let path: PathBuf = [
         env!("CARGO_MANIFEST_DIR"),
-        "../store/tests/gguf/llama_q4_1.gguf",
+        "../gguf/tests/files/llama_q4_1.gguf",
     ]
     .iter()
     .collect();

@@ -1,11 +1,9 @@
-//! What is on disk and how it gets there: local models, downloads from the hub, imports of GGUF.
+//! What is on disk and how it gets there: local models, downloads from the hub, conversations, logs.
 
 pub mod conversations;
 pub mod disk;
 pub mod downloads;
 pub mod fit;
-pub mod gguf;
 pub mod hub;
 pub mod logs;
 pub mod models;
-mod safetensors;

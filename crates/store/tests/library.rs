@@ -6,10 +6,11 @@
     reason = "helpers of tests fail by panicking"
 )]
 
-use std::{fs, path::Path};
+use std::{fs, ops::ControlFlow, path::Path};
 
 use macmlx_inference::{Catalog, InferenceError};
 use macmlx_store::models::{CopyError, Library, RemoveError, State};
+use serde_json::Value;
 
 fn put_model(folder: &Path) {
     fs::create_dir_all(folder).unwrap();
@@ -113,6 +114,33 @@ fn a_gguf_file_points_to_the_import() {
     fs::write(root.path().join("owner/model/m.gguf"), "GGUF").unwrap();
     let library = Library::new(root.path());
     assert!(reason(&library, "model").contains("macmlx import"));
+}
+
+#[test]
+fn what_an_import_writes_is_a_model() {
+    let root = tempfile::tempdir().unwrap();
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("../gguf/tests/files");
+    let imported = macmlx_gguf::import(
+        &macmlx_gguf::Options {
+            file: files.join("llama_q4_1.gguf"),
+            id: "owner/imported".into(),
+            models: root.path().into(),
+        },
+        &mut |_| ControlFlow::Continue(()),
+    )
+    .unwrap();
+    let card = Library::new(root.path()).resolve("imported").unwrap();
+    assert_eq!(card.id, imported.id);
+    assert_eq!(card.quantization.as_deref(), Some("4-bit"));
+    assert_eq!(card.context_length, Some(8192));
+    let expected = fs::read(files.join("llama_q4_1.expected.json")).unwrap();
+    let expected: Value = serde_json::from_slice(&expected).unwrap();
+    let tensors = expected["tensors"].as_object().unwrap().values();
+    let values = |tensor: &Value| -> u64 {
+        let shape = tensor["shape"].as_array().unwrap();
+        shape.iter().map(|size| size.as_u64().unwrap()).product()
+    };
+    assert_eq!(card.parameters, Some(tensors.map(values).sum()));
 }
 
 #[test]

@@ -13,7 +13,6 @@ use std::{
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use macmlx_host::Host;
-use macmlx_store::gguf;
 use serde_json::json;
 
 use crate::{
@@ -37,10 +36,10 @@ pub(crate) async fn run(
     host: &Host,
     output: Output,
 ) -> anyhow::Result<ExitCode> {
-    let options = gguf::Options {
+    let options = macmlx_gguf::Options {
         id: arguments
             .name
-            .unwrap_or_else(|| gguf::default_id(&arguments.file)),
+            .unwrap_or_else(|| macmlx_gguf::default_id(&arguments.file)),
         file: arguments.file,
         models: host.models(),
     };
@@ -56,7 +55,7 @@ pub(crate) async fn run(
     let mut import = tokio::task::spawn_blocking({
         let (is_stopped, bar) = (is_stopped.clone(), bar.clone());
         move || {
-            gguf::import(&options, &mut |progress| {
+            macmlx_gguf::import(&options, &mut |progress| {
                 bar.set_length(progress.total_bytes);
                 bar.set_position(progress.done_bytes);
                 if is_stopped.load(Ordering::Relaxed) {
@@ -76,7 +75,7 @@ pub(crate) async fn run(
     };
     bar.finish_and_clear();
     let imported = match imported? {
-        Err(gguf::Error::Stopped) => {
+        Err(macmlx_gguf::Error::Stopped) => {
             output.note("stopped; nothing is left of the import");
             return Ok(ExitCode::from(INTERRUPTED));
         }

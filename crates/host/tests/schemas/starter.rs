@@ -12,7 +12,6 @@ use macmlx_inference::{
     Grammar, InferenceError, Language, ModelCard, ModelTask, Prompt, ReasoningOptions,
     ScriptedCatalog,
 };
-use macmlx_store::gguf;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -28,12 +27,12 @@ pub(crate) struct Starter {
 impl Starter {
     pub(crate) fn import() -> Self {
         let home = tempfile::tempdir().unwrap();
-        let options = gguf::Options {
+        let options = macmlx_gguf::Options {
             file: environment("MACMLX_STARTER_GGUF"),
             models: home.path().to_owned(),
             id: NAME.into(),
         };
-        gguf::import(&options, &mut |_| ControlFlow::Continue(())).unwrap();
+        macmlx_gguf::import(&options, &mut |_| ControlFlow::Continue(())).unwrap();
         let path = home.path().join(NAME);
         let card = ModelCard {
             id: NAME.into(),

@@ -2,20 +2,21 @@
 
 use std::collections::BTreeMap;
 
+use safetensors::Dtype;
 use serde_json::{Map, Value, json};
 
-use super::{
+use crate::{
     Error,
     architecture::{Architecture, Target, Undo},
     header::{Kind, Tensor},
 };
 
 /// Values that share a scale, in GGUF's blocks and so in what they become.
-pub(super) const GROUP_SIZE: u64 = 32;
+pub(crate) const GROUP_SIZE: u64 = 32;
 
 /// One GGUF tensor on its way.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Item {
+pub(crate) struct Item {
     pub source: Tensor,
     pub target: Target,
     pub form: Form,
@@ -23,7 +24,7 @@ pub(super) struct Item {
 
 /// How the values are stored in the MLX checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(crate) enum Form {
     Float(Float),
     /// `weight`, `scales` and `biases` with this many bits a value.
     Affine {
@@ -33,24 +34,24 @@ pub(super) enum Form {
 
 /// A floating-point type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Float {
+pub(crate) enum Float {
     F32,
     F16,
     Bf16,
 }
 
 impl Float {
-    /// As safetensors spells it.
-    pub(super) fn name(self) -> &'static str {
+    /// As weight files name it.
+    pub(crate) fn dtype(self) -> Dtype {
         match self {
-            Self::F32 => "F32",
-            Self::F16 => "F16",
-            Self::Bf16 => "BF16",
+            Self::F32 => Dtype::F32,
+            Self::F16 => Dtype::F16,
+            Self::Bf16 => Dtype::BF16,
         }
     }
 
     /// As config.json spells it.
-    pub(super) fn config_name(self) -> &'static str {
+    pub(crate) fn config_name(self) -> &'static str {
         match self {
             Self::F32 => "float32",
             Self::F16 => "float16",
@@ -58,7 +59,7 @@ impl Float {
         }
     }
 
-    pub(super) fn bytes(self) -> u64 {
+    pub(crate) fn bytes(self) -> u64 {
         match self {
             Self::F32 => 4,
             Self::F16 | Self::Bf16 => 2,
@@ -68,30 +69,30 @@ impl Float {
 
 /// One tensor of the MLX checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Output {
+pub(crate) struct Output {
     pub name: String,
-    pub dtype: &'static str,
+    pub dtype: Dtype,
     pub shape: Vec<u64>,
     pub bytes: u64,
 }
 
 impl Item {
     /// Rows are the first dimension; a vector has one value a row.
-    pub(super) fn rows(&self) -> u64 {
+    pub(crate) fn rows(&self) -> u64 {
         self.source.shape.first().copied().unwrap_or(1)
     }
 
-    pub(super) fn row_values(&self) -> u64 {
+    pub(crate) fn row_values(&self) -> u64 {
         self.source.shape.iter().skip(1).product()
     }
 
     /// The tensors this becomes, in the order their bytes are written.
-    pub(super) fn outputs(&self) -> Vec<Output> {
+    pub(crate) fn outputs(&self) -> Vec<Output> {
         let values: u64 = self.source.shape.iter().product();
         match self.form {
             Form::Float(float) => vec![Output {
                 name: self.target.name.clone(),
-                dtype: float.name(),
+                dtype: float.dtype(),
                 shape: self.source.shape.clone(),
                 bytes: values * float.bytes(),
             }],
@@ -105,14 +106,14 @@ impl Item {
                 };
                 let scales = |name| Output {
                     name: format!("{}.{name}", self.layer()),
-                    dtype: Float::F16.name(),
+                    dtype: Float::F16.dtype(),
                     shape: with_columns(GROUP_SIZE),
                     bytes: values / GROUP_SIZE * Float::F16.bytes(),
                 };
                 vec![
                     Output {
                         name: self.target.name.clone(),
-                        dtype: "U32",
+                        dtype: Dtype::U32,
                         shape: with_columns(32 / bits),
                         bytes: values * bits / 8,
                     },
@@ -133,7 +134,7 @@ impl Item {
 }
 
 /// Decides the form of every tensor. Tensors that are not weights are left out.
-pub(super) fn plan(architecture: Architecture, tensors: &[Tensor]) -> Result<Vec<Item>, Error> {
+pub(crate) fn plan(architecture: Architecture, tensors: &[Tensor]) -> Result<Vec<Item>, Error> {
     let mut items = Vec::with_capacity(tensors.len());
     for tensor in tensors {
         let Some(target) = architecture.target(&tensor.name)? else {
@@ -173,7 +174,7 @@ pub(super) fn plan(architecture: Architecture, tensors: &[Tensor]) -> Result<Vec
 
 /// The type the model computes in: that of its matrices. Quantized ones compute in the type of
 /// their scales.
-pub(super) fn compute_type(items: &[Item]) -> Float {
+pub(crate) fn compute_type(items: &[Item]) -> Float {
     let matrices = items.iter().filter(|item| item.source.shape.len() > 1);
     let forms: Vec<Form> = matrices.map(|item| item.form).collect();
     let has = |wanted: Form| forms.contains(&wanted);
@@ -188,7 +189,7 @@ pub(super) fn compute_type(items: &[Item]) -> Float {
 }
 
 /// The quantization section of config.json: the commonest width, and each layer with another one.
-pub(super) fn quantization(items: &[Item]) -> Option<Value> {
+pub(crate) fn quantization(items: &[Item]) -> Option<Value> {
     let layers: Vec<(&str, u64)> = items
         .iter()
         .filter_map(|item| match item.form {

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::Error;
+use crate::Error;
 
 /// A value; widths are forgotten.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value {
+pub(crate) enum Value {
     Unsigned(u64),
     Signed(i64),
     Float(f64),
@@ -16,7 +16,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    pub(super) fn as_u64(&self) -> Option<u64> {
+    pub(crate) fn as_u64(&self) -> Option<u64> {
         match self {
             Self::Unsigned(number) => Some(*number),
             Self::Signed(number) => u64::try_from(*number).ok(),
@@ -47,13 +47,13 @@ impl Value {
 
 /// All pairs, with typed access. Keys of the model itself begin with its architecture's name.
 #[derive(Debug)]
-pub(super) struct Metadata {
+pub(crate) struct Metadata {
     values: HashMap<String, Value>,
     architecture: String,
 }
 
 impl Metadata {
-    pub(super) fn new(values: HashMap<String, Value>) -> Self {
+    pub(crate) fn new(values: HashMap<String, Value>) -> Self {
         let architecture = values
             .get("general.architecture")
             .and_then(Value::as_str)
@@ -66,64 +66,64 @@ impl Metadata {
     }
 
     /// Empty when the file does not say.
-    pub(super) fn architecture(&self) -> &str {
+    pub(crate) fn architecture(&self) -> &str {
         &self.architecture
     }
 
-    pub(super) fn get(&self, key: &str) -> Option<&Value> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Value> {
         self.values.get(key)
     }
 
     /// Keys that begin with `prefix`, without it.
-    pub(super) fn suffixes<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn suffixes<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a str> {
         self.values
             .keys()
             .filter_map(move |key| key.strip_prefix(prefix))
     }
 
-    pub(super) fn string(&self, key: &str) -> Result<Option<&str>, Error> {
+    pub(crate) fn string(&self, key: &str) -> Result<Option<&str>, Error> {
         self.typed(key, "a text", Value::as_str)
     }
 
-    pub(super) fn unsigned(&self, key: &str) -> Result<Option<u64>, Error> {
+    pub(crate) fn unsigned(&self, key: &str) -> Result<Option<u64>, Error> {
         self.typed(key, "a whole number", Value::as_u64)
     }
 
-    pub(super) fn flag(&self, key: &str) -> Result<Option<bool>, Error> {
+    pub(crate) fn flag(&self, key: &str) -> Result<Option<bool>, Error> {
         self.typed(key, "true or false", |value| match value {
             Value::Bool(flag) => Some(*flag),
             _ => None,
         })
     }
 
-    pub(super) fn strings(&self, key: &str) -> Result<Option<Vec<&str>>, Error> {
+    pub(crate) fn strings(&self, key: &str) -> Result<Option<Vec<&str>>, Error> {
         self.list(key, "a list of texts", Value::as_str)
     }
 
-    pub(super) fn unsigneds(&self, key: &str) -> Result<Option<Vec<u64>>, Error> {
+    pub(crate) fn unsigneds(&self, key: &str) -> Result<Option<Vec<u64>>, Error> {
         self.list(key, "a list of whole numbers", Value::as_u64)
     }
 
-    pub(super) fn floats(&self, key: &str) -> Result<Option<Vec<f64>>, Error> {
+    pub(crate) fn floats(&self, key: &str) -> Result<Option<Vec<f64>>, Error> {
         self.list(key, "a list of numbers", Value::as_f64)
     }
 
     /// A hyperparameter: the key without the architecture's name.
-    pub(super) fn model_unsigned(&self, key: &str) -> Result<Option<u64>, Error> {
+    pub(crate) fn model_unsigned(&self, key: &str) -> Result<Option<u64>, Error> {
         self.unsigned(&self.model_key(key))
     }
 
     /// A hyperparameter that must be there.
-    pub(super) fn required_unsigned(&self, key: &str) -> Result<u64, Error> {
+    pub(crate) fn required_unsigned(&self, key: &str) -> Result<u64, Error> {
         self.model_unsigned(key)?
             .ok_or_else(|| Error::MissingKey(self.model_key(key)))
     }
 
-    pub(super) fn model_float(&self, key: &str) -> Result<Option<f64>, Error> {
+    pub(crate) fn model_float(&self, key: &str) -> Result<Option<f64>, Error> {
         self.typed(&self.model_key(key), "a number", Value::as_f64)
     }
 
-    pub(super) fn model_string(&self, key: &str) -> Result<Option<&str>, Error> {
+    pub(crate) fn model_string(&self, key: &str) -> Result<Option<&str>, Error> {
         self.string(&self.model_key(key))
     }
 

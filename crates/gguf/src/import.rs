@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Map, Value, json};
 
-use super::{
+use crate::{
     Error,
     architecture::{Architecture, Undo},
     config::{self, HeadCounts, Observed},

@@ -1,7 +1,7 @@
 //! Weights from a GGUF file into safetensors shards, a few megabytes in memory at a time.
 
 use std::{
-    collections::BTreeMap,
+    collections::HashMap,
     fs::File,
     io,
     ops::ControlFlow,
@@ -9,25 +9,25 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use safetensors::tensor::{Metadata, TensorInfo};
 use serde_json::{Map, json};
 
-use super::{
+use crate::{
     Error, Progress,
     architecture::{Heads, Undo},
     config::HeadCounts,
     header::{Kind, Tensor},
-    plan::{Float, Form, Item},
+    plan::{Float, Form, Item, Output},
     repack,
 };
-use crate::safetensors;
 
 /// Upper bound of a weight file, as mlx-lm has it.
-pub(super) const SHARD_BYTES: u64 = 5 << 30;
+pub(crate) const SHARD_BYTES: u64 = 5 << 30;
 /// Aim for one read; whole rows (and heads, where rows move) may need more.
 const CHUNK_BYTES: u64 = 4 << 20;
 
 /// Writes the weight files of a model folder, and their index when there are several.
-pub(super) struct Writer<'a> {
+pub(crate) struct Writer<'a> {
     pub source: &'a File,
     pub source_path: &'a Path,
     pub folder: &'a Path,
@@ -36,7 +36,7 @@ pub(super) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    pub(super) fn write(
+    pub(crate) fn write(
         &self,
         items: &[Item],
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
@@ -95,21 +95,8 @@ impl Writer<'_> {
         items: &[&Item],
         written: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<(), Error> {
-        let mut tensors = BTreeMap::new();
-        let mut end = 0;
-        for output in items.iter().flat_map(|item| item.outputs()) {
-            let start = end;
-            end += output.bytes;
-            tensors.insert(
-                output.name,
-                safetensors::Tensor {
-                    dtype: output.dtype.to_owned(),
-                    shape: output.shape,
-                    data_offsets: [start, end],
-                },
-            );
-        }
-        let header = safetensors::header_bytes(&tensors).map_err(Error::io(path))?;
+        let header =
+            header(items.iter().flat_map(|item| item.outputs())).map_err(Error::io(path))?;
         let file = File::create_new(path).map_err(Error::io(path))?;
         let target = Target {
             file: &file,
@@ -209,9 +196,34 @@ impl Writer<'_> {
     }
 }
 
+/// The bytes ahead of the values of a weight file that holds `outputs` in their order: the header's
+/// length and the header, padded so that the values are aligned.
+fn header(outputs: impl Iterator<Item = Output>) -> io::Result<Vec<u8>> {
+    let mut end = 0;
+    let tensors = outputs
+        .map(|output| {
+            let start = end;
+            end += output.bytes as usize;
+            let tensor = TensorInfo {
+                dtype: output.dtype,
+                shape: output.shape.iter().map(|size| *size as usize).collect(),
+                data_offsets: (start, end),
+            };
+            (output.name, tensor)
+        })
+        .collect();
+    let made_for = HashMap::from([("format".to_owned(), "mlx".to_owned())]);
+    let header = Metadata::new(Some(made_for), tensors).map_err(io::Error::other)?;
+    let mut text = serde_json::to_vec(&header)?;
+    text.resize(text.len().next_multiple_of(8), b' ');
+    let mut bytes = (text.len() as u64).to_le_bytes().to_vec();
+    bytes.append(&mut text);
+    Ok(bytes)
+}
+
 /// Stores vectors in the type of the matrices where that loses nothing: MLX computes in the widest
 /// type it meets, and one single-precision norm would make a whole model slow.
-pub(super) fn narrow_vectors(source: &File, items: &mut [Item], compute: Float) -> io::Result<()> {
+pub(crate) fn narrow_vectors(source: &File, items: &mut [Item], compute: Float) -> io::Result<()> {
     for item in items {
         if item.form != Form::Float(Float::F32) || item.source.shape.len() != 1 {
             continue;
@@ -224,7 +236,7 @@ pub(super) fn narrow_vectors(source: &File, items: &mut [Item], compute: Float) 
 }
 
 /// All values of a single-precision vector.
-pub(super) fn vector(source: &File, tensor: &Tensor, undo: Undo) -> io::Result<Vec<f32>> {
+pub(crate) fn vector(source: &File, tensor: &Tensor, undo: Undo) -> io::Result<Vec<f32>> {
     let mut bytes = vec![0; tensor.shape.iter().product::<u64>() as usize * 4];
     read(source, tensor, 0, &mut bytes)?;
     Ok(repack::singles(&bytes, undo))

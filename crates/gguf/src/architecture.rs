@@ -1,11 +1,11 @@
 //! The architectures that are imported: how their tensors are called and what the GGUF converter
 //! did to them.
 
-use super::Error;
+use crate::Error;
 
 /// An importable architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Architecture {
+pub(crate) enum Architecture {
     Llama,
     Qwen2,
     Qwen3,
@@ -14,7 +14,7 @@ pub(super) enum Architecture {
 
 /// What must be undone on the way to an MLX tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Undo {
+pub(crate) enum Undo {
     Nothing,
     /// Rows of each attention head are interleaved for ggml's rotary embedding.
     InterleavedHeads {
@@ -26,21 +26,21 @@ pub(super) enum Undo {
 
 /// Whose heads a projection has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Heads {
+pub(crate) enum Heads {
     Query,
     KeyValue,
 }
 
 /// Where a tensor goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Target {
+pub(crate) struct Target {
     /// Name in the MLX checkpoint, with `.weight` or `.bias`.
     pub name: String,
     pub undo: Undo,
 }
 
 impl Architecture {
-    pub(super) fn from_name(name: &str) -> Result<Self, Error> {
+    pub(crate) fn from_name(name: &str) -> Result<Self, Error> {
         match name {
             "llama" => Ok(Self::Llama),
             "qwen2" => Ok(Self::Qwen2),
@@ -51,7 +51,7 @@ impl Architecture {
     }
 
     /// `model_type` of config.json.
-    pub(super) fn model_type(self) -> &'static str {
+    pub(crate) fn model_type(self) -> &'static str {
         match self {
             Self::Llama => "llama",
             Self::Qwen2 => "qwen2",
@@ -61,7 +61,7 @@ impl Architecture {
     }
 
     /// Class name config.json lists, for readers that look there.
-    pub(super) fn class(self) -> &'static str {
+    pub(crate) fn class(self) -> &'static str {
         match self {
             Self::Llama => "LlamaForCausalLM",
             Self::Qwen2 => "Qwen2ForCausalLM",
@@ -71,7 +71,7 @@ impl Architecture {
     }
 
     /// The MLX name of a GGUF tensor; `None` for what is derived data and not a weight.
-    pub(super) fn target(self, tensor: &str) -> Result<Option<Target>, Error> {
+    pub(crate) fn target(self, tensor: &str) -> Result<Option<Target>, Error> {
         let unknown = || Error::UnknownTensor(tensor.to_owned());
         // Factors of a scaled rotary embedding: they end up in config.json.
         if tensor == "rope_freqs.weight" {

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::{Special, TokenKind, Vocabulary};
-use crate::gguf::{Error, metadata::Metadata};
+use crate::{Error, metadata::Metadata};
 
 /// What `SentencePiece` writes for a space.
 const SPACE: &str = "\u{2581}";

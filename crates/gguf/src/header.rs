@@ -10,7 +10,7 @@ use std::{
     path::Path,
 };
 
-use super::{
+use crate::{
     Error,
     metadata::{Metadata, Value},
 };
@@ -25,14 +25,14 @@ const DEFAULT_ALIGNMENT: u64 = 32;
 
 /// Everything ahead of the values.
 #[derive(Debug)]
-pub(super) struct Header {
+pub(crate) struct Header {
     pub metadata: Metadata,
     pub tensors: Vec<Tensor>,
 }
 
 /// One tensor in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Tensor {
+pub(crate) struct Tensor {
     pub name: String,
     /// Rows first, as MLX has it; GGUF writes the fastest dimension first.
     pub shape: Vec<u64>,
@@ -43,7 +43,7 @@ pub(super) struct Tensor {
 
 /// How a tensor's values are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     F32,
     F16,
     Bf16,
@@ -68,7 +68,7 @@ impl Kind {
     }
 
     /// Values and bytes of one block; `None` for types that are not imported.
-    pub(super) fn block(self) -> Option<(u64, u64)> {
+    pub(crate) fn block(self) -> Option<(u64, u64)> {
         match self {
             Self::F32 => Some((1, 4)),
             Self::F16 | Self::Bf16 => Some((1, 2)),
@@ -80,7 +80,7 @@ impl Kind {
     }
 
     /// ggml's name.
-    pub(super) fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         let name = match self {
             Self::F32 => "F32",
             Self::F16 => "F16",
@@ -124,7 +124,7 @@ impl Kind {
 }
 
 /// Reads and checks everything ahead of the values.
-pub(super) fn read(path: &Path) -> Result<Header, Error> {
+pub(crate) fn read(path: &Path) -> Result<Header, Error> {
     let file = File::open(path).map_err(Error::io(path))?;
     let file_bytes = file.metadata().map_err(Error::io(path))?.len();
     let mut source = Source {

@@ -6,7 +6,7 @@ mod sentence_piece;
 
 use serde_json::{Map, Value, json};
 
-use super::{Error, metadata::Metadata};
+use crate::{Error, metadata::Metadata};
 
 const CHAT_TEMPLATE: &str = "tokenizer.chat_template";
 /// Control tokens that end an answer in some family, whether or not the file says so.
@@ -24,7 +24,7 @@ const END_TOKENS: [&str; 9] = [
 
 /// The three files.
 #[derive(Debug)]
-pub(super) struct Files {
+pub(crate) struct Files {
     pub tokenizer: Value,
     pub tokenizer_config: Value,
     pub generation_config: Value,
@@ -60,7 +60,7 @@ struct Special {
 }
 
 /// Builds the tokenizer's files; `context_length` is what its config names as the longest input.
-pub(super) fn build(metadata: &Metadata, context_length: u64) -> Result<Files, Error> {
+pub(crate) fn build(metadata: &Metadata, context_length: u64) -> Result<Files, Error> {
     let model = metadata
         .string("tokenizer.ggml.model")?
         .ok_or_else(|| Error::MissingKey("tokenizer.ggml.model".into()))?;

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use serde_json::{Map, Value, json};
 
-use super::{Error, architecture::Architecture, metadata::Metadata};
+use crate::{Error, architecture::Architecture, metadata::Metadata};
 
 /// Rotary base of sliding-window layers when a Gemma file does not name it.
 const GEMMA_LOCAL_ROPE_BASE: f64 = 10_000.0;
@@ -28,7 +28,7 @@ const FOREIGN_KEYS: [&str; 6] = [
     reason = "each says whether a tensor is in the file"
 )]
 #[derive(Debug)]
-pub(super) struct Observed {
+pub(crate) struct Observed {
     pub vocabulary: u64,
     pub has_output: bool,
     /// Of query, key and value projections.
@@ -44,13 +44,13 @@ pub(super) struct Observed {
 
 /// Attention heads, needed to undo what the converter did to projections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct HeadCounts {
+pub(crate) struct HeadCounts {
     pub query: u64,
     pub key_value: u64,
 }
 
 impl HeadCounts {
-    pub(super) fn read(metadata: &Metadata) -> Result<Self, Error> {
+    pub(crate) fn read(metadata: &Metadata) -> Result<Self, Error> {
         let query = metadata.required_unsigned("attention.head_count")?;
         let key_value = metadata
             .model_unsigned("attention.head_count_kv")?
@@ -63,7 +63,7 @@ impl HeadCounts {
 }
 
 /// Builds config.json without its quantization section.
-pub(super) fn build(
+pub(crate) fn build(
     architecture: Architecture,
     metadata: &Metadata,
     observed: &Observed,

@@ -6,22 +6,22 @@
 
 use half::{bf16, f16};
 
-use super::{architecture::Undo, header::Kind, plan::Float};
+use crate::{architecture::Undo, header::Kind, plan::Float};
 
 /// A scale whose bias is not a half-precision number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Inexact;
+pub(crate) struct Inexact;
 
 /// Bytes of `weight`, `scales` and `biases`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Affine {
+pub(crate) struct Affine {
     pub weight: Vec<u8>,
     pub scales: Vec<u8>,
     pub biases: Vec<u8>,
 }
 
 /// Repacks whole blocks; other kinds than the three quantized ones give nothing.
-pub(super) fn affine(kind: Kind, bytes: &[u8]) -> Result<Affine, Inexact> {
+pub(crate) fn affine(kind: Kind, bytes: &[u8]) -> Result<Affine, Inexact> {
     let mut packed = Affine::default();
     match kind {
         Kind::Q4_0 => {
@@ -89,7 +89,7 @@ fn is_same(narrowed: f32, value: f32) -> bool {
 }
 
 /// Puts the rows of heads back in order: ggml pairs row `j` with row `j + half` of a head.
-pub(super) fn uninterleave(head: &[u8], row_bytes: usize) -> Vec<u8> {
+pub(crate) fn uninterleave(head: &[u8], row_bytes: usize) -> Vec<u8> {
     let rows = head.len() / row_bytes;
     let half = rows / 2;
     let mut ordered = Vec::with_capacity(head.len());
@@ -105,7 +105,7 @@ pub(super) fn uninterleave(head: &[u8], row_bytes: usize) -> Vec<u8> {
 }
 
 /// Single-precision values with their change undone.
-pub(super) fn singles(bytes: &[u8], undo: Undo) -> Vec<f32> {
+pub(crate) fn singles(bytes: &[u8], undo: Undo) -> Vec<f32> {
     let subtrahend = match undo {
         Undo::AddedOne => 1.0,
         Undo::Nothing | Undo::InterleavedHeads { .. } => 0.0,
@@ -119,7 +119,7 @@ pub(super) fn singles(bytes: &[u8], undo: Undo) -> Vec<f32> {
 }
 
 /// Whether every value is a number of that type.
-pub(super) fn fits(values: &[f32], float: Float) -> bool {
+pub(crate) fn fits(values: &[f32], float: Float) -> bool {
     values.iter().all(|&value| match float {
         Float::F32 => true,
         Float::F16 => is_same(f16::from_f32(value).to_f32(), value),
@@ -128,7 +128,7 @@ pub(super) fn fits(values: &[f32], float: Float) -> bool {
 }
 
 /// Little-endian bytes of values in that type.
-pub(super) fn floats(values: &[f32], float: Float) -> Vec<u8> {
+pub(crate) fn floats(values: &[f32], float: Float) -> Vec<u8> {
     match float {
         Float::F32 => values.iter().flat_map(|v| v.to_le_bytes()).collect(),
         Float::F16 => values

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Special, Vocabulary, pre_tokenizer};
-use crate::gguf::{Error, metadata::Metadata};
+use crate::{Error, metadata::Metadata};
 
 pub(super) fn build(
     metadata: &Metadata,
