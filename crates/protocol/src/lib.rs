@@ -14,11 +14,15 @@ mod endpoint;
 pub mod endpoints;
 mod error;
 mod grammar;
+mod image;
 pub mod json;
 mod keep_alive;
 pub mod ollama;
+mod open_calls;
 pub mod openai;
+mod parts;
 mod range;
+mod thought;
 mod vector;
 
 pub use body::Body;

@@ -197,7 +197,7 @@ fn options_of_chat_alone() {
         (
             "messages",
             json!([{"role": "user", "content": [1]}]),
-            "messages[0].content[0].type",
+            "messages[0].content[0]",
         ),
         (
             "messages",

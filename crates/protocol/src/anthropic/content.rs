@@ -6,7 +6,7 @@
 use macmlx_inference::{ContentPart, Image, ImageSource};
 use serde_json::Value;
 
-use crate::Error;
+use crate::{Error, image, thought};
 
 /// First words of a block that Claude Code puts before its system prompt. It differs from session
 /// to session and would keep prompts from sharing a prefix.
@@ -158,18 +158,44 @@ impl Content {
         }
     }
 
-    /// Adds what a block says. Blocks of unknown types say nothing: clients replay whatever
-    /// Anthropic's servers once sent them.
+    /// Adds what a block says. Of blocks of unknown types it is their text, if they have any:
+    /// clients replay whatever Anthropic's servers once sent them.
     pub(super) fn push(&mut self, block: &Block<'_>) -> Result<(), Error> {
         match block.kind {
             "text" if self.has_billing => self.push_text(without_billing(block.words()?)),
             "text" => self.push_text(block.words()?),
             "image" => self.push_image(block)?,
+            "image_url" | "input_image" => match image::from_part(block.value, &block.path) {
+                Some(image) => self.parts.push(image),
+                None => {
+                    return Err(wrong(
+                        &block.at("image_url"),
+                        "must be the address of an image",
+                    ));
+                }
+            },
+            "input_audio" | "audio" | "audio_url" => {
+                return Err(Error::unsupported(
+                    &block.path,
+                    "the model does not hear audio",
+                ));
+            }
+            "file" | "input_file" | "video" | "video_url" => {
+                return Err(Error::unsupported(
+                    &block.path,
+                    "only text and images are read",
+                ));
+            }
             "document" => self.push_document(block)?,
             "search_result" => self.push_search_result(block)?,
             // The conversation so far, in the words of an earlier answer.
             "compaction" => self.push_text(block.text_or_null("content")?.unwrap_or_default()),
-            _ => {}
+            "refusal" => self.push_text(block.text_or_null("refusal")?.unwrap_or_default()),
+            // Of other types the text is kept.
+            _ => {
+                let text = block.value.get("text");
+                self.push_text(&thought::text(text, &block.at("text"))?);
+            }
         }
         Ok(())
     }

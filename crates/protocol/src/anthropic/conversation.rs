@@ -1,7 +1,5 @@
 //! `system` and `messages`, as clients send and replay them.
 
-use std::collections::HashMap;
-
 use macmlx_inference::{Message, Role, ToolCall};
 use serde_json::Value;
 
@@ -11,7 +9,7 @@ use super::{
     thinking::known_effort,
     tools::ToolChange,
 };
-use crate::Error;
+use crate::{Error, open_calls::OpenCalls, thought};
 
 /// A conversation in neutral terms.
 #[derive(Debug)]
@@ -84,16 +82,9 @@ fn check_continued(message: Option<&Message>, path: &str) -> Result<(), Error> {
 #[derive(Debug, Default)]
 struct Reader {
     messages: Vec<Message>,
-    /// Calls by their id.
-    calls: HashMap<String, Call>,
+    open_calls: OpenCalls,
     tool_changes: Vec<ToolChange>,
     effort: Option<String>,
-}
-
-#[derive(Debug)]
-struct Call {
-    name: String,
-    is_answered: bool,
 }
 
 impl Reader {
@@ -105,8 +96,13 @@ impl Reader {
         let blocks = blocks(turn.get("content"), &format!("{path}.content"))?;
         match turn.get("role").and_then(Value::as_str) {
             Some("user") => self.user(&blocks),
-            Some("assistant") => self.assistant(&blocks),
-            Some("system") => self.system(turn, &blocks, path, is_past),
+            Some("assistant") => self.assistant(turn, &blocks, path),
+            Some("system" | "developer") => self.system(turn, &blocks, path, is_past),
+            Some("tool" | "function") => Err(wrong(
+                &format!("{path}.role"),
+                "must be user, assistant or system; the result of a tool is a `tool_result` block \
+                 in a user's turn",
+            )),
             _ => Err(wrong(
                 &format!("{path}.role"),
                 "must be user, assistant or system",
@@ -128,17 +124,32 @@ impl Reader {
         Ok(())
     }
 
-    fn assistant(&mut self, blocks: &[Block<'_>]) -> Result<(), Error> {
+    fn assistant(&mut self, turn: &Value, blocks: &[Block<'_>], path: &str) -> Result<(), Error> {
+        let calls = turn.get("tool_calls").and_then(Value::as_array);
+        if calls.is_some_and(|calls| !calls.is_empty()) {
+            return Err(Error::unsupported(
+                format!("{path}.tool_calls"),
+                "a call is a `tool_use` block of the content",
+            ));
+        }
         let mut content = Content::pieces();
         let mut reasoning = String::new();
         let mut tool_calls = Vec::new();
+        self.open_calls.begin_turn();
         for block in blocks {
             match block.kind {
-                "thinking" => reasoning.push_str(&thinking(block)?),
+                "thinking" | "reasoning" | "reasoning_text" | "reasoning.text" | "summary_text" => {
+                    reasoning.push_str(&thinking(block)?);
+                }
                 "tool_use" => tool_calls.push(self.tool_use(block)?),
                 "tool_result" => return Err(wrong(&block.path, "is a result in an answer")),
                 _ => self.push(&mut content, block)?,
             }
+        }
+        let of_turn = thought::of_turn(turn, path)?;
+        // Some clients replay a thought in both places.
+        if !reasoning.contains(&of_turn) {
+            reasoning.push_str(&of_turn);
         }
         if !(content.is_empty() && reasoning.is_empty() && tool_calls.is_empty()) {
             self.messages.push(Message {
@@ -236,48 +247,36 @@ impl Reader {
     }
 
     fn tool_use(&mut self, block: &Block<'_>) -> Result<ToolCall, Error> {
-        let id = block.name("id")?.to_owned();
         let name = block.name("name")?.to_owned();
         let arguments = match block.value.get("input") {
             None | Some(Value::Null) => "{}".to_owned(),
             Some(input @ Value::Object(_)) => input.to_string(),
+            // As the arguments of a call are text elsewhere.
+            Some(Value::String(text)) if is_object(text) => text.clone(),
             Some(_) => return Err(wrong(&block.at("input"), "must be an object")),
         };
-        let call = Call {
-            name: name.clone(),
-            is_answered: false,
-        };
-        if self.calls.insert(id.clone(), call).is_some() {
-            return Err(wrong(
-                &block.at("id"),
-                &format!("names another tool_use block, too: `{id}`"),
-            ));
-        }
-        // A tool that was called was known to the model.
-        self.tool_changes.push(ToolChange::Load(name.clone()));
-        Ok(ToolCall {
-            id,
+        let mut call = ToolCall {
+            // A call without an id gets one by its place.
+            id: block.text_or_null("id")?.unwrap_or_default().to_owned(),
             name,
             arguments,
-        })
+        };
+        self.open_calls.add(&mut call);
+        // A tool that was called was known to the model.
+        self.tool_changes.push(ToolChange::Load(call.name.clone()));
+        Ok(call)
     }
 
     fn tool_result(&mut self, block: &Block<'_>) -> Result<(), Error> {
-        let id = block.name("tool_use_id")?;
-        let param = || block.at("tool_use_id");
-        let name = match self.calls.get_mut(id) {
-            Some(call) if !call.is_answered => {
-                call.is_answered = true;
-                call.name.clone()
-            }
-            Some(_) => return Err(wrong(&param(), &format!("is answered already: `{id}`"))),
-            None => {
-                return Err(wrong(
-                    &param(),
-                    &format!("is the id of no earlier tool_use block: `{id}`"),
-                ));
-            }
+        let id = block.text_or_null("tool_use_id")?;
+        let mut result = Message {
+            tool_call_id: id.map(str::to_owned),
+            ..Message::text(Role::Tool, "")
         };
+        if !self.open_calls.answer(&mut result) {
+            let param = block.at("tool_use_id");
+            return Err(self.open_calls.orphan(id, &param, &block.path));
+        }
         let mut content = Content::lines();
         if block.value["is_error"] == true {
             content.push_text("The call failed:");
@@ -285,21 +284,21 @@ impl Reader {
         for inner in blocks(block.value.get("content"), &block.at("content"))? {
             self.push(&mut content, &inner)?;
         }
-        self.messages.push(Message {
-            content: content.into_parts(),
-            tool_call_id: Some(id.to_owned()),
-            name: Some(name),
-            ..Message::text(Role::Tool, "")
-        });
+        result.content = content.into_parts();
+        self.messages.push(result);
         Ok(())
     }
 }
 
+fn is_object(text: &str) -> bool {
+    matches!(serde_json::from_str(text), Ok(Value::Object(_)))
+}
+
 /// The text of a thinking block, or what its signature kept of it.
 fn thinking(block: &Block<'_>) -> Result<String, Error> {
-    let text = block.text_or_null("thinking")?.unwrap_or_default();
+    let text = thought::text(Some(block.value), &block.path)?;
     if !text.is_empty() {
-        return Ok(text.to_owned());
+        return Ok(text);
     }
     let signature = block.text_or_null("signature")?.unwrap_or_default();
     Ok(signature::restore(signature).unwrap_or_default())
@@ -496,6 +495,7 @@ mod tests {
                 {"type": "mcp_tool_use", "id": "m"},
                 {"type": "fallback", "from": {}, "to": {}},
                 {"type": "never_heard_of"},
+                {"type": "nor_of_this", "text": "", "data": 1},
                 {"type": "text", "text": "b", "citations": [{"type": "char_location"}]},
             ]},
             {"role": "assistant", "content": [{"type": "redacted_thinking", "data": "x"}]},
@@ -650,7 +650,12 @@ mod tests {
                 json!([call, result, result]),
                 "messages[2].content[0].tool_use_id",
             ),
-            (json!([call, result, call]), "messages[2].content[0].id"),
+            // The same id is another call, which nobody answered.
+            (json!([call, result, call]), "messages[2]"),
+            (
+                json!([{"role": "assistant", "tool_calls": [{"id": "c"}]}]),
+                "messages[0].tool_calls",
+            ),
             (
                 json!([
                     {"role": "user", "content": "a"},
@@ -671,7 +676,7 @@ mod tests {
                 "messages[0].content[0].input",
             ),
             (
-                json!([{"role": "assistant", "content": [{"type": "tool_use", "id": "", "name": "f"}]}]),
+                json!([{"role": "assistant", "content": [{"type": "tool_use", "id": 5, "name": "f"}]}]),
                 "messages[0].content[0].id",
             ),
         ] {

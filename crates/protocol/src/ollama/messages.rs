@@ -1,11 +1,16 @@
 //! Conversation turns as clients of Ollama send and replay them.
 
-use macmlx_inference::{ContentPart, Image, ImageSource, Message, Role, ToolCall};
+use macmlx_inference::{ContentPart, Message, Role, ToolCall};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{Error, json::fields_at};
+use crate::{
+    Error, image,
+    json::fields_at,
+    open_calls::{OpenCalls, tell_result},
+    parts, thought,
+};
 
 /// One turn.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -16,7 +21,9 @@ pub(super) struct Turn {
     #[schema(value_type = Option<String>)]
     content: Option<Content>,
     /// What the assistant thought before it said that.
-    thinking: Option<String>,
+    #[serde(rename = "thinking")]
+    #[schema(value_type = Option<String>)]
+    _thinking: Option<Value>,
     /// Base64.
     images: Option<Vec<String>>,
     tool_calls: Option<Vec<Call>>,
@@ -26,18 +33,12 @@ pub(super) struct Turn {
     tool_call_id: Option<String>,
 }
 
-/// Text, or text in pieces as clients of other APIs write it.
+/// Text, or parts as clients of other APIs write them.
 #[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "must be a string")]
 enum Content {
     Text(String),
-    Parts(Vec<Part>),
-}
-
-#[derive(Debug, Deserialize)]
-struct Part {
-    r#type: String,
-    text: Option<String>,
+    Parts(Vec<Value>),
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -55,28 +56,27 @@ pub(super) struct Function {
     arguments: Option<Value>,
 }
 
-/// A call that no turn has answered yet.
-struct OpenCall {
-    id: String,
-    name: String,
-}
-
 /// Reads `messages`. Ollama's own clients neither keep nor send the ids of calls, so calls without
-/// get one by their place, and results without answer the first open call of their tool.
+/// get one by their place, and results without answer the next open call of their tool. As with
+/// Ollama, clients may trim calls away and keep their results.
 pub(super) fn conversation(turns: &[Value]) -> Result<Vec<Message>, Error> {
     let mut messages = Vec::with_capacity(turns.len());
-    let mut open = Vec::new();
-    let mut calls = 0;
+    let mut open_calls = OpenCalls::default();
     for (index, turn) in turns.iter().enumerate() {
         let path = format!("messages[{index}]");
-        let turn: Turn = fields_at(turn, &path)?;
-        let mut message = message(turn, &path, &mut calls)?;
+        let mut message = message(turn, &path)?;
         match message.role {
-            Role::Tool => answer_call(&mut message, &mut open, &path)?,
-            Role::Assistant => open.extend(message.tool_calls.iter().map(|call| OpenCall {
-                id: call.id.clone(),
-                name: call.name.clone(),
-            })),
+            Role::Tool => {
+                if !open_calls.answer(&mut message) {
+                    tell_result(&mut message);
+                }
+            }
+            Role::Assistant => {
+                open_calls.begin_turn();
+                for call in &mut message.tool_calls {
+                    open_calls.add(call);
+                }
+            }
             Role::System | Role::User => {}
         }
         messages.push(message);
@@ -89,40 +89,12 @@ pub(super) fn images(images: Vec<String>, path: &str) -> Vec<ContentPart> {
     images
         .into_iter()
         .enumerate()
-        .map(|(index, data)| {
-            let (media_type, data) = media(&data);
-            ContentPart::Image(Image {
-                source: ImageSource::Inline {
-                    media_type: media_type.to_owned(),
-                    data: data.to_owned(),
-                },
-                param: format!("{path}[{index}]"),
-            })
-        })
+        .map(|(index, data)| image::from_base64(&data, &format!("{path}[{index}]")))
         .collect()
 }
 
-/// Ollama names no type: the first bytes tell it, unless the client sent a whole data URL.
-fn media(data: &str) -> (&str, &str) {
-    if let Some((media_type, data)) = data
-        .strip_prefix("data:")
-        .and_then(|url| url.split_once(";base64,"))
-    {
-        return (media_type, data);
-    }
-    let media_type = [
-        ("iVBOR", "image/png"),
-        ("/9j/", "image/jpeg"),
-        ("R0lGOD", "image/gif"),
-        ("UklGR", "image/webp"),
-    ]
-    .iter()
-    .find(|(start, _)| data.starts_with(start))
-    .map_or("application/octet-stream", |(_, media_type)| *media_type);
-    (media_type, data)
-}
-
-fn message(turn: Turn, path: &str, calls: &mut usize) -> Result<Message, Error> {
+fn message(given: &Value, path: &str) -> Result<Message, Error> {
+    let turn: Turn = fields_at(given, path)?;
     let role = match turn.role.to_lowercase().as_str() {
         "system" | "developer" => Role::System,
         "user" => Role::User,
@@ -134,43 +106,36 @@ fn message(turn: Turn, path: &str, calls: &mut usize) -> Result<Message, Error> 
             return Err(Error::invalid(param, message));
         }
     };
+    let mut reasoning = thought::of_turn(given, path)?;
     let mut content = images(turn.images.unwrap_or_default(), &format!("{path}.images"));
     match turn.content {
         None => {}
         Some(Content::Text(text)) => content.push(ContentPart::Text(text)),
         Some(Content::Parts(parts)) => {
-            for (index, part) in parts.into_iter().enumerate() {
-                let Some(text) = part.text.filter(|_| part.r#type == "text") else {
-                    return Err(Error::unsupported(
-                        format!("{path}.content[{index}]"),
-                        "content is text; images have a field of their own",
-                    ));
-                };
-                content.push(ContentPart::Text(text));
+            let path = format!("{path}.content");
+            let mut read = parts::read_all(&parts, &path, role == Role::Assistant)?;
+            content.append(&mut read.parts);
+            // Some clients replay a thought in both places.
+            if !reasoning.contains(&read.reasoning) {
+                reasoning.push_str(&read.reasoning);
             }
         }
     }
     let mut tool_calls = Vec::new();
     for (index, call) in turn.tool_calls.unwrap_or_default().into_iter().enumerate() {
-        tool_calls.push(read_call(
-            call,
-            &format!("{path}.tool_calls[{index}]"),
-            *calls,
-        )?);
-        *calls += 1;
+        tool_calls.push(read_call(call, &format!("{path}.tool_calls[{index}]"))?);
     }
     Ok(Message {
         role,
         content,
-        reasoning: turn.thinking.filter(|text| !text.is_empty()),
+        reasoning: (!reasoning.is_empty()).then_some(reasoning),
         tool_calls,
         tool_call_id: turn.tool_call_id.filter(|id| !id.is_empty()),
         name: turn.tool_name.filter(|name| !name.is_empty()),
     })
 }
 
-/// `place` counts the calls of the whole conversation.
-fn read_call(call: Call, path: &str, place: usize) -> Result<ToolCall, Error> {
+fn read_call(call: Call, path: &str) -> Result<ToolCall, Error> {
     let arguments = match call.function.arguments {
         None | Some(Value::Null) => "{}".to_owned(),
         Some(arguments @ Value::Object(_)) => arguments.to_string(),
@@ -183,38 +148,15 @@ fn read_call(call: Call, path: &str, place: usize) -> Result<ToolCall, Error> {
         }
     };
     Ok(ToolCall {
-        // Nine letters and digits: the strictest templates take no other.
-        id: call
-            .id
-            .filter(|id| !id.is_empty())
-            .unwrap_or_else(|| format!("call{place:05}")),
+        id: call.id.unwrap_or_default(),
         name: call.function.name,
         arguments,
     })
 }
 
-/// Each result answers a call made before it, once.
-fn answer_call(message: &mut Message, open: &mut Vec<OpenCall>, path: &str) -> Result<(), Error> {
-    let (field, found) = match (&message.tool_call_id, &message.name) {
-        (Some(id), _) => ("tool_call_id", open.iter().position(|call| call.id == *id)),
-        (None, Some(name)) => ("tool_name", open.iter().position(|call| call.name == *name)),
-        (None, None) => ("role", (!open.is_empty()).then_some(0)),
-    };
-    let Some(found) = found else {
-        let param = format!("{path}.{field}");
-        let reason = format!(
-            "{param}: no earlier assistant turn made a call that this answers and that is still unanswered"
-        );
-        return Err(Error::invalid(param, reason));
-    };
-    let call = open.remove(found);
-    message.tool_call_id = Some(call.id);
-    message.name.get_or_insert(call.name);
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use macmlx_inference::ImageSource;
     use serde_json::json;
 
     use super::*;
@@ -295,13 +237,10 @@ mod tests {
                 data: "Qk0=".into()
             }
         );
-        assert_eq!(media("/9j/4AAQ").0, "image/jpeg");
     }
 
     #[test]
     fn wrong_turns_are_named() {
-        let call =
-            json!({"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "f"}}]});
         for (turns, param) in [
             (json!([{"role": "robot"}]), "messages[0].role"),
             (json!([{"content": "x"}]), "messages[0].role"),
@@ -312,7 +251,7 @@ mod tests {
             ),
             (
                 json!([{"role": "user", "content": [{"type": "image_url"}]}]),
-                "messages[0].content[0]",
+                "messages[0].content[0].image_url.url",
             ),
             (
                 json!([{"role": "user", "images": [1]}]),
@@ -325,22 +264,6 @@ mod tests {
             (
                 json!([{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": 1}}]}]),
                 "messages[0].tool_calls[0].function.arguments",
-            ),
-            (
-                json!([{"role": "tool", "content": "x"}]),
-                "messages[0].role",
-            ),
-            (
-                json!([call, {"role": "tool", "tool_call_id": "d"}]),
-                "messages[1].tool_call_id",
-            ),
-            (
-                json!([call, {"role": "tool", "tool_name": "g"}]),
-                "messages[1].tool_name",
-            ),
-            (
-                json!([call, {"role": "tool", "tool_call_id": "c"}, {"role": "tool", "tool_call_id": "c"}]),
-                "messages[2].tool_call_id",
             ),
         ] {
             let error = read(&turns).unwrap_err();

@@ -4,8 +4,8 @@ use macmlx_inference::{ContentPart, Message, Role, ToolCall};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{freeform, image};
-use crate::{Error, json::fields_at};
+use super::freeform;
+use crate::{Error, image, json::fields_at, open_calls::OpenCalls, parts, thought};
 
 #[derive(Debug, Deserialize)]
 struct Turn {
@@ -13,9 +13,8 @@ struct Turn {
     content: Option<Content>,
     name: Option<String>,
     refusal: Option<String>,
-    /// Thinking as vLLM, DeepSeek and this server spell it; `reasoning` is OpenRouter's.
-    reasoning_content: Option<String>,
-    reasoning: Option<Value>,
+    /// Base64, as Ollama's clients send images.
+    images: Option<Vec<String>>,
     tool_calls: Option<Vec<Value>>,
     /// The one call of a turn, before there were tools.
     function_call: Option<Function>,
@@ -97,16 +96,20 @@ pub(super) fn conversation(turns: &[Value]) -> Result<Conversation, Error> {
     let mut messages = Vec::with_capacity(turns.len());
     let mut is_partial = false;
     let mut open_calls = OpenCalls::default();
-    for (index, turn) in turns.iter().enumerate() {
+    for (index, given) in turns.iter().enumerate() {
         let path = format!("messages[{index}]");
-        let turn: Turn = fields_at(turn, &path)?;
+        let turn: Turn = fields_at(given, &path)?;
         is_partial = turn.partial == Some(true) || turn.prefix == Some(true);
         let is_function = turn.role == "function";
-        let mut message = message(turn, index, &path)?;
+        let mut message = message(turn, given, index, &path)?;
         match message.role {
-            Role::Tool if is_function => open_calls.answer_by_name(&mut message, &path)?,
-            Role::Tool => open_calls.answer(&mut message, &path)?,
-            Role::Assistant => open_calls.0.extend(message.tool_calls.iter().cloned()),
+            Role::Tool => answer(&mut open_calls, &mut message, is_function, &path)?,
+            Role::Assistant => {
+                open_calls.begin_turn();
+                for call in &mut message.tool_calls {
+                    open_calls.add(call);
+                }
+            }
             Role::System | Role::User => {}
         }
         messages.push(message);
@@ -117,7 +120,32 @@ pub(super) fn conversation(turns: &[Value]) -> Result<Conversation, Error> {
     })
 }
 
-fn message(turn: Turn, index: usize, path: &str) -> Result<Message, Error> {
+/// Each result answers a call made before it, once. Results of functions of old know their name
+/// only.
+fn answer(
+    calls: &mut OpenCalls,
+    result: &mut Message,
+    is_function: bool,
+    path: &str,
+) -> Result<(), Error> {
+    if is_function && result.name.is_none() {
+        let param = format!("{path}.name");
+        let message = format!("{param} is missing");
+        return Err(Error::invalid(param, message));
+    }
+    if calls.answer(result) {
+        return Ok(());
+    }
+    let (field, id) = if is_function {
+        ("name", result.name.as_deref())
+    } else {
+        ("tool_call_id", result.tool_call_id.as_deref())
+    };
+    Err(calls.orphan(id, &format!("{path}.{field}"), path))
+}
+
+/// `given`: the turn as it came.
+fn message(turn: Turn, given: &Value, index: usize, path: &str) -> Result<Message, Error> {
     let role = match turn.role.as_str() {
         "system" | "developer" => Role::System,
         "user" => Role::User,
@@ -131,12 +159,12 @@ fn message(turn: Turn, index: usize, path: &str) -> Result<Message, Error> {
         }
     };
     let mut content = Vec::new();
-    let mut reasoning = turn.reasoning_content.or(match turn.reasoning {
-        Some(Value::String(text)) => Some(text),
-        _ => None,
-    });
+    for (index, data) in turn.images.iter().flatten().enumerate() {
+        content.push(image::from_base64(data, &format!("{path}.images[{index}]")));
+    }
+    let mut reasoning = thought::of_turn(given, path)?;
     match turn.content {
-        None if matches!(role, Role::System | Role::User) => {
+        None if matches!(role, Role::System | Role::User) && content.is_empty() => {
             let param = format!("{path}.content");
             let message = format!("{param} is missing");
             return Err(Error::invalid(param, message));
@@ -144,11 +172,14 @@ fn message(turn: Turn, index: usize, path: &str) -> Result<Message, Error> {
         None => {}
         Some(Content::Text(text)) => content.push(ContentPart::Text(text)),
         Some(Content::Parts(parts)) => {
-            for (index, part) in parts.iter().enumerate() {
-                match read_part(part, &format!("{path}.content[{index}]"))? {
-                    Part::Content(part) => push(&mut content, part),
-                    Part::Reasoning(text) => reasoning.get_or_insert_default().push_str(&text),
-                }
+            let path = format!("{path}.content");
+            let read = parts::read_all(&parts, &path, role == Role::Assistant)?;
+            for part in read.parts {
+                push(&mut content, part);
+            }
+            // Some clients replay a thought in both places.
+            if !reasoning.contains(&read.reasoning) {
+                reasoning.push_str(&read.reasoning);
             }
         }
     }
@@ -166,7 +197,7 @@ fn message(turn: Turn, index: usize, path: &str) -> Result<Message, Error> {
     Ok(Message {
         role,
         content,
-        reasoning: reasoning.filter(|text| !text.is_empty()),
+        reasoning: (!reasoning.is_empty()).then_some(reasoning),
         tool_calls,
         tool_call_id: turn.tool_call_id,
         name: turn.name,
@@ -181,62 +212,10 @@ fn push(content: &mut Vec<ContentPart>, part: ContentPart) {
     }
 }
 
-enum Part {
-    Content(ContentPart),
-    Reasoning(String),
-}
-
-fn read_part(part: &Value, path: &str) -> Result<Part, Error> {
-    if let Value::String(text) = part {
-        return Ok(Part::Content(ContentPart::Text(text.clone())));
-    }
-    let text_of = |field: &str| match part.get(field) {
-        Some(Value::String(text)) => Ok(text.clone()),
-        _ => Err(not_text(format!("{path}.{field}"))),
-    };
-    let content = |text: String| Part::Content(ContentPart::Text(text));
-    match part.get("type").and_then(Value::as_str) {
-        Some("text" | "input_text" | "output_text") => text_of("text").map(content),
-        Some("refusal") => text_of("refusal").map(content),
-        Some("thinking") => Ok(Part::Reasoning(text_of("thinking")?)),
-        Some("reasoning") => Ok(Part::Reasoning(text_of("text")?)),
-        Some("image_url" | "input_image") => {
-            // The Responses API's spelling has the address itself.
-            let url = match part.get("image_url") {
-                Some(Value::Object(image)) => image.get("url"),
-                url => url,
-            };
-            match url.and_then(Value::as_str) {
-                Some(url) => Ok(Part::Content(image::part(url, path))),
-                None => Err(not_text(format!("{path}.image_url.url"))),
-            }
-        }
-        Some("input_audio" | "audio_url") => {
-            Err(Error::unsupported(path, "the model does not hear audio"))
-        }
-        Some("file" | "input_file" | "video_url") => {
-            Err(Error::unsupported(path, "only text is read"))
-        }
-        Some(other) => Err(Error::unsupported(
-            path,
-            format!("content parts of type `{other}` are not known"),
-        )),
-        None => Err(not_text(format!("{path}.type"))),
-    }
-}
-
-fn not_text(param: String) -> Error {
-    let message = format!("{param} must be a string");
-    Error::invalid(param, message)
-}
-
 fn read_call(call: &Value, path: &str) -> Result<ToolCall, Error> {
     let call: Call = fields_at(call, path)?;
-    let Some(id) = call.id.filter(|id| !id.is_empty()) else {
-        let param = format!("{path}.id");
-        let message = format!("{param} is missing");
-        return Err(Error::invalid(param, message));
-    };
+    // A call without an id gets one by its place.
+    let id = call.id.unwrap_or_default();
     match (call.function, call.custom) {
         (Some(function), _) => Ok(function.into_call(id)),
         (None, Some(custom)) => Ok(ToolCall {
@@ -265,47 +244,6 @@ impl Function {
                 Some(value) => value.to_string(),
             },
         }
-    }
-}
-
-/// Calls without a result so far, in order. Servers that number calls give an id twice.
-#[derive(Debug, Default)]
-struct OpenCalls(Vec<ToolCall>);
-
-impl OpenCalls {
-    /// Each result answers a call made before it, once.
-    fn answer(&mut self, message: &mut Message, path: &str) -> Result<(), Error> {
-        let param = format!("{path}.tool_call_id");
-        let Some(id) = &message.tool_call_id else {
-            let reason = format!("{param} is missing");
-            return Err(Error::invalid(param, reason));
-        };
-        let Some(index) = self.0.iter().position(|call| call.id == *id) else {
-            let reason = format!(
-                "{param}: no earlier assistant turn made a call `{id}` that is still unanswered"
-            );
-            return Err(Error::invalid(param, reason));
-        };
-        let call = self.0.remove(index);
-        message.name.get_or_insert(call.name);
-        Ok(())
-    }
-
-    /// As [`Self::answer`] for results that know their function only.
-    fn answer_by_name(&mut self, message: &mut Message, path: &str) -> Result<(), Error> {
-        let param = format!("{path}.name");
-        let Some(name) = &message.name else {
-            let reason = format!("{param} is missing");
-            return Err(Error::invalid(param, reason));
-        };
-        let Some(index) = self.0.iter().position(|call| call.name == *name) else {
-            let reason = format!(
-                "{param}: no earlier assistant turn called `{name}` and is still unanswered"
-            );
-            return Err(Error::invalid(param, reason));
-        };
-        message.tool_call_id = Some(self.0.remove(index).id);
-        Ok(())
     }
 }
 
@@ -420,10 +358,6 @@ mod tests {
                 "messages[0].tool_call_id",
             ),
             (
-                json!([{"role": "assistant", "tool_calls": [{"function": {"name": "f"}}]}]),
-                "messages[0].tool_calls[0].id",
-            ),
-            (
                 json!([{"role": "assistant", "tool_calls": [{"id": "c", "function": {}}]}]),
                 "messages[0].tool_calls[0].function.name",
             ),
@@ -489,11 +423,11 @@ mod tests {
         let content = &read(&turns).unwrap().messages[0].content;
         assert_eq!(
             content[1],
-            image::part("data:image/png;base64,AA==", "messages[0].content[1]")
+            image::at_url("data:image/png;base64,AA==", "messages[0].content[1]")
         );
         assert_eq!(
             content[2],
-            image::part("http://localhost/a.png", "messages[0].content[2]")
+            image::at_url("http://localhost/a.png", "messages[0].content[2]")
         );
     }
 

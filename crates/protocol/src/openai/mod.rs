@@ -8,7 +8,6 @@ pub mod embeddings;
 pub mod error;
 mod freeform;
 mod grammar;
-mod image;
 pub(crate) mod logprobs;
 mod messages;
 pub mod models;

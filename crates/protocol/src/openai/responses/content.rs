@@ -4,8 +4,10 @@ use macmlx_inference::ContentPart;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::image;
-use crate::{Error, json::fields_at};
+use crate::{
+    Error,
+    parts::{self, Content as Said},
+};
 
 /// A string or parts, wherever the API takes both.
 #[derive(Debug, Deserialize)]
@@ -16,21 +18,20 @@ pub(super) enum Content {
 }
 
 impl Content {
-    /// The parts in neutral terms.
-    pub(super) fn read(self, path: &str) -> Result<Vec<ContentPart>, Error> {
+    /// The parts in neutral terms. Only an assistant `thinks`.
+    pub(super) fn read(self, path: &str, thinks: bool) -> Result<Said, Error> {
         match self {
-            Self::Text(text) => Ok(vec![ContentPart::Text(text)]),
-            Self::Parts(parts) => parts
-                .iter()
-                .enumerate()
-                .map(|(index, part)| read_part(part, &format!("{path}[{index}]")))
-                .collect(),
+            Self::Text(text) => Ok(Said {
+                parts: vec![ContentPart::Text(text)],
+                ..Said::default()
+            }),
+            Self::Parts(parts) => parts::read_all(&parts, path, thinks),
         }
     }
 
     /// As [`Self::read`] for results of tools, whose parts are lines of their own.
     pub(super) fn read_lines(self, path: &str) -> Result<Vec<ContentPart>, Error> {
-        let mut parts = self.read(path)?;
+        let mut parts = self.read(path, false)?.parts;
         let last = parts.len().saturating_sub(1);
         for part in &mut parts[..last] {
             if let ContentPart::Text(text) = part
@@ -43,58 +44,6 @@ impl Content {
     }
 }
 
-#[derive(Debug, Deserialize)]
-struct Part {
-    r#type: Option<String>,
-    text: Option<String>,
-    refusal: Option<String>,
-    image_url: Option<Value>,
-    file_id: Option<String>,
-}
-
-fn read_part(part: &Value, path: &str) -> Result<ContentPart, Error> {
-    if let Value::String(text) = part {
-        return Ok(ContentPart::Text(text.clone()));
-    }
-    let part: Part = fields_at(part, path)?;
-    let missing = |field: &str| {
-        let param = format!("{path}.{field}");
-        let message = format!("{param} is missing");
-        Error::invalid(param, message)
-    };
-    match part.r#type.as_deref() {
-        Some("input_text" | "output_text" | "text" | "summary_text" | "reasoning_text") => {
-            part.text.map(ContentPart::Text).ok_or(missing("text"))
-        }
-        Some("refusal") => part
-            .refusal
-            .map(ContentPart::Text)
-            .ok_or(missing("refusal")),
-        Some("input_image" | "image_url") => {
-            // Chat's spelling wraps the address in an object.
-            let url = match &part.image_url {
-                Some(Value::Object(image)) => image.get("url").and_then(Value::as_str),
-                url => url.as_ref().and_then(Value::as_str),
-            };
-            match url {
-                Some(url) => Ok(image::part(url, path)),
-                None if part.file_id.is_some() => Err(Error::unsupported(
-                    format!("{path}.file_id"),
-                    "there is no store of files; send a data URL",
-                )),
-                None => Err(missing("image_url")),
-            }
-        }
-        Some("input_audio") => Err(Error::unsupported(path, "the model does not hear audio")),
-        Some("input_file") => Err(Error::unsupported(path, "only text and images are read")),
-        Some(other) => Err(Error::unsupported(
-            path,
-            format!("content parts of type `{other}` are not known"),
-        )),
-        None => Err(missing("type")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -102,9 +51,11 @@ mod tests {
     use macmlx_inference::ImageSource;
 
     use super::*;
+    use crate::json::fields_at;
 
     fn read(content: &Value) -> Result<Vec<ContentPart>, Error> {
-        fields_at::<Content>(content, "content")?.read("content")
+        let content: Content = fields_at(content, "content")?;
+        Ok(content.read("content", true)?.parts)
     }
 
     #[test]
@@ -166,7 +117,7 @@ mod tests {
         for (part, param) in [
             (json!({"type": "input_text"}), "content[0].text"),
             (json!({"type": "input_text", "text": 1}), "content[0].text"),
-            (json!({"text": "a"}), "content[0].type"),
+            (json!({}), "content[0].type"),
             (json!({"type": "input_image"}), "content[0].image_url"),
             (
                 json!({"type": "input_image", "file_id": "f"}),

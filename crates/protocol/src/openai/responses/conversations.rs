@@ -180,12 +180,12 @@ mod tests {
                 "items[0]",
             ),
             (
-                json!({"items": [{"type": "function_call", "name": "f"}]}),
-                "items[0].call_id",
+                json!({"items": [{"type": "function_call", "call_id": "c"}]}),
+                "items[0].name",
             ),
             (
-                json!({"items": [{"type": "reasoning", "summary": [{}]}]}),
-                "items[0].summary[0].text",
+                json!({"items": [{"type": "reasoning", "summary": [5]}]}),
+                "items[0].summary[0]",
             ),
             (
                 json!({"items": [{"type": "additional_tools"}]}),

@@ -4,25 +4,22 @@
 //! Results come after their calls. Items of tools that a provider runs itself (searches, files,
 //! computers, hosted shells) say nothing to a model that has no such tools and are left out.
 
-use std::collections::HashMap;
-
-use macmlx_inference::{Message, Role, ToolCall};
+use macmlx_inference::{ContentPart, Message, Role, ToolCall};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     content::Content,
     freeform, sealed,
     tools::{self, Toolbox},
 };
-use crate::{Error, json::fields_at};
+use crate::{Error, json::fields_at, open_calls::OpenCalls, parts, thought};
 
 /// Reads items one after another.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     messages: Vec<Message>,
-    /// Calls without a result yet: id and the name the model knows.
-    open_calls: HashMap<String, String>,
+    open_calls: OpenCalls,
     /// The item before was a message of the assistant.
     has_just_spoken: bool,
     toolbox: Toolbox,
@@ -48,13 +45,6 @@ struct OutputItem {
     call_id: Option<String>,
     output: Option<Content>,
     tools: Option<Vec<Value>>,
-}
-
-#[derive(Debug, Deserialize)]
-struct ReasoningItem {
-    encrypted_content: Option<String>,
-    content: Option<Vec<Value>>,
-    summary: Option<Vec<Value>>,
 }
 
 /// What an item is, by its `type` or by the fields of one that has none.
@@ -99,14 +89,9 @@ impl Turns {
         let kind = kind(item, path)?;
         let had_just_spoken = std::mem::take(&mut self.has_just_spoken);
         match kind {
-            "message" => self.message(fields_at(item, path)?, path, had_just_spoken),
+            "message" => self.message(item, path, had_just_spoken),
             "reasoning" => {
-                if let Some(text) = thought(fields_at(item, path)?, path)? {
-                    self.assistant()
-                        .reasoning
-                        .get_or_insert_default()
-                        .push_str(&text);
-                }
+                self.think(&thought(item, path)?);
                 Ok(())
             }
             "tool_search_call" | "tool_search_output" if is_hosted(item) => {
@@ -131,20 +116,41 @@ impl Turns {
                 "conversations are not compacted here, and what was compacted elsewhere cannot be read",
             )),
             "item_reference" => Err(missing(path, "type")),
+            // A part of a message where a message belongs.
+            "text" | "input_text" | "input_image" | "image_url" => {
+                let turn = json!({"role": "user", "content": [item]});
+                self.message(&turn, path, false)
+            }
+            "tool_use" | "tool_result" => Err(Error::unsupported(
+                path,
+                "send calls as `function_call` items and results as `function_call_output` items",
+            )),
+            // What only a provider's own tools understand.
             _ => Ok(()),
         }
     }
 
-    fn message(
-        &mut self,
-        item: MessageItem,
-        path: &str,
-        had_just_spoken: bool,
-    ) -> Result<(), Error> {
+    fn message(&mut self, given: &Value, path: &str, had_just_spoken: bool) -> Result<(), Error> {
+        let item: MessageItem = fields_at(given, path)?;
+        if given
+            .get("tool_calls")
+            .is_some_and(|calls| !is_empty(calls))
+        {
+            return Err(Error::unsupported(
+                format!("{path}.tool_calls"),
+                "send each call as an item of type `function_call`",
+            ));
+        }
         let role = match item.role.as_str() {
             "system" | "developer" => Role::System,
             "user" => Role::User,
             "assistant" => Role::Assistant,
+            "tool" | "function" => {
+                return Err(Error::unsupported(
+                    format!("{path}.role"),
+                    "the result of a tool is an item of type `function_call_output`",
+                ));
+            }
             other => {
                 let param = format!("{path}.role");
                 let message =
@@ -152,13 +158,22 @@ impl Turns {
                 return Err(Error::invalid(param, message));
             }
         };
+        let thinks = role == Role::Assistant;
         let content = match item.content {
-            Some(content) => content.read(&format!("{path}.content"))?,
-            None if role == Role::Assistant => Vec::new(),
+            Some(content) => content.read(&format!("{path}.content"), thinks)?,
+            None if thinks => parts::Content::default(),
             None => return Err(missing(path, "content")),
         };
+        if thinks {
+            let of_turn = thought::of_turn(given, path)?;
+            // Some clients replay a thought in both places.
+            if !content.reasoning.contains(&of_turn) {
+                self.think(&of_turn);
+            }
+            self.think(&content.reasoning);
+        }
         let mut message = Message::text(role, "");
-        message.content = content;
+        message.content = content.parts;
         if role == Role::Assistant && !had_just_spoken {
             self.assistant().content.append(&mut message.content);
         } else {
@@ -169,7 +184,6 @@ impl Turns {
     }
 
     fn call(&mut self, item: CallItem, kind: &str, path: &str) -> Result<(), Error> {
-        let id = present(item.call_id, path, "call_id")?;
         let name = if kind == "tool_search_call" {
             tools::SEARCH.to_owned()
         } else {
@@ -187,37 +201,48 @@ impl Turns {
             // Some clients replay the object itself.
             (_, Some(value)) => value.to_string(),
         };
-        self.open_calls.insert(id.clone(), name.clone());
-        self.assistant().tool_calls.push(ToolCall {
-            id,
+        let mut call = ToolCall {
+            // A call without an id gets one by its place.
+            id: item.call_id.unwrap_or_default(),
             name,
             arguments,
-        });
+        };
+        if self.assistant().tool_calls.is_empty() {
+            self.open_calls.begin_turn();
+        }
+        self.open_calls.add(&mut call);
+        self.assistant().tool_calls.push(call);
         Ok(())
     }
 
     fn output(&mut self, item: OutputItem, path: &str) -> Result<(), Error> {
-        let id = present(item.call_id, path, "call_id")?;
-        let Some(name) = self.open_calls.remove(&id) else {
-            let param = format!("{path}.call_id");
-            let message =
-                format!("{param}: no earlier item calls a tool as `{id}` that is still unanswered");
-            return Err(Error::invalid(param, message));
+        let mut message = Message {
+            tool_call_id: item.call_id,
+            ..Message::text(Role::Tool, "")
         };
-        let mut message = Message::text(Role::Tool, "");
+        if !self.open_calls.answer(&mut message) {
+            let id = message.tool_call_id.as_deref();
+            return Err(self.open_calls.orphan(id, &format!("{path}.call_id"), path));
+        }
         message.content = match (item.output, item.tools) {
             (Some(output), _) => output.read_lines(&format!("{path}.output"))?,
             (None, Some(tools)) => {
                 self.toolbox.load(&tools, &format!("{path}.tools"))?;
                 let found = Value::Array(tools).to_string();
-                Content::Text(found).read(path)?
+                vec![ContentPart::Text(found)]
             }
             (None, None) => return Err(missing(path, "output")),
         };
-        message.tool_call_id = Some(id);
-        message.name = Some(name);
         self.messages.push(message);
         Ok(())
+    }
+
+    /// Adds to the thoughts of the assistant's turn.
+    fn think(&mut self, text: &str) {
+        if !text.is_empty() {
+            let turn = self.assistant();
+            turn.reasoning.get_or_insert_default().push_str(text);
+        }
     }
 
     /// The assistant's turn that is going on, or a new one.
@@ -241,24 +266,21 @@ fn is_hosted(item: &Value) -> bool {
     item.get("call_id").is_none_or(Value::is_null)
 }
 
-/// The text of a thought; `None` when only another server could read it.
-fn thought(item: ReasoningItem, path: &str) -> Result<Option<String>, Error> {
-    if let Some(text) = item.encrypted_content.as_deref().and_then(sealed::open) {
-        return Ok(Some(text).filter(|text| !text.is_empty()));
+/// The text of a thought, empty where only another server could read it.
+fn thought(item: &Value, path: &str) -> Result<String, Error> {
+    let sealed = item.get("encrypted_content").and_then(Value::as_str);
+    match sealed.and_then(sealed::open) {
+        Some(text) => Ok(text),
+        // The whole thought says more than its summary.
+        None => match thought::text(item.get("content"), &format!("{path}.content"))? {
+            text if text.is_empty() => thought::text(Some(item), path),
+            text => Ok(text),
+        },
     }
-    for (parts, field) in [(item.content, "content"), (item.summary, "summary")] {
-        let mut text = String::new();
-        for (index, part) in parts.unwrap_or_default().iter().enumerate() {
-            match part.get("text") {
-                Some(Value::String(part)) => text.push_str(part),
-                _ => return Err(missing(&format!("{path}.{field}[{index}]"), "text")),
-            }
-        }
-        if !text.is_empty() {
-            return Ok(Some(text));
-        }
-    }
-    Ok(None)
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.is_null() || value.as_array().is_some_and(Vec::is_empty)
 }
 
 fn present(value: Option<String>, path: &str, field: &str) -> Result<String, Error> {
