@@ -14,13 +14,15 @@ use macmlx_inference::{
 
 use demands::{check_choice, unsupported};
 
+use macmlx_output::{
+    OutputParser, Tools,
+    formats::{Format, Kind},
+    grammar::{self, Constraint, GrammarCompiler, OutputGrammar},
+};
+
 use crate::{
-    ChatTemplate, Constraint, Detokenizer, FirstSpace, Format, Kind, OutputParser, OutputStream,
-    SpecialTokens, Tokenizer, Tools,
-    grammar::{self, GrammarCompiler, OutputGrammar},
-    output_formats::OutputFormats,
-    output_stream::Stops,
-    tokenizer::Facts,
+    ChatTemplate, Detokenizer, FirstSpace, OutputStream, SpecialTokens, Tokenizer,
+    output_formats::OutputFormats, output_stream::Stops, tokenizer::Facts,
 };
 
 /// Tokenizer, chat template and output formats of one model.
@@ -272,7 +274,7 @@ impl ChatModel {
         }
         let tools: Vec<ToolDefinition> = rendered.tools.iter().cloned().collect();
         let lark = grammar::lark(&OutputGrammar {
-            tokenizer: &self.tokenizer,
+            vocabulary: &*self.tokenizer,
             formats: &rendered.formats,
             tools: &tools,
             tool_choice: &rendered.tool_choice,
@@ -287,7 +289,7 @@ impl ChatModel {
         };
         let compiler = self
             .grammars
-            .get_or_init(|| GrammarCompiler::new(&self.tokenizer));
+            .get_or_init(|| GrammarCompiler::new(&*self.tokenizer));
         let compiler = compiler.as_ref().map_err(Clone::clone)?;
         let asked = answer.filter(|grammar| grammar.param == lark.param);
         compiler

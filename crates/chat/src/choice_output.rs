@@ -7,7 +7,9 @@ use std::{
 
 use macmlx_inference::{FinishReason, GenerationEvent, TokenLogprob, ToolCallPart};
 
-use crate::{CallPart, OutputPiece, OutputStream, Piece};
+use macmlx_output::{CallPart, Piece};
+
+use crate::{OutputPiece, OutputStream};
 
 /// Output of one choice: takes its tokens and says what they mean, whoever generates them.
 #[derive(Debug)]

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use macmlx_inference::InferenceError;
+use macmlx_output::formats::{self, Format, Kind};
 use serde_json::Value;
 
-use crate::{ChatTemplate, Format, Kind, output::formats, tokenizer::read_json};
+use crate::{ChatTemplate, tokenizer::read_json};
 
 /// In a model's folder; names formats that the template does not show:
 /// `{"tool_format": "hermes", "reasoning_format": "none"}`.

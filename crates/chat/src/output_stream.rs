@@ -8,7 +8,9 @@ use std::collections::VecDeque;
 
 use macmlx_inference::FinishReason;
 
-use crate::{CallPart, Detokenizer, OutputParser, Piece, Span, StopMatcher};
+use macmlx_output::{CallPart, OutputParser, Piece, Span};
+
+use crate::{Detokenizer, stop::StopMatcher};
 
 /// A part of the output and the tokens whose text ends in it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,20 +1,20 @@
 //! Stop sequences on text, wherever the borders between tokens fall.
 
-use crate::needles::Scanner;
+use macmlx_output::Scanner;
 
 /// Watches text for stop sequences and gives out what can no longer be part of one.
 ///
 /// The sequence that is complete first wins; of several that end at the same character, the
 /// longest. Only the longest suffix that could still become a stop sequence is held back.
 #[derive(Debug, Clone)]
-pub struct StopMatcher {
+pub(crate) struct StopMatcher {
     sequences: Vec<String>,
     scanner: Scanner,
 }
 
 impl StopMatcher {
     /// Empty sequences never match.
-    pub fn new(sequences: Vec<String>) -> Self {
+    pub(crate) fn new(sequences: Vec<String>) -> Self {
         let scanner = Scanner::new(sequences.iter().map(String::as_str));
         Self { sequences, scanner }
     }
@@ -22,18 +22,18 @@ impl StopMatcher {
     /// Takes the next text. Appends to `out` what comes before a stop sequence and cannot belong
     /// to one; returns the sequence that matched, which is not part of the output. After a match
     /// nothing more may be pushed.
-    pub fn push(&mut self, text: &str, out: &mut String) -> Option<&str> {
+    pub(crate) fn push(&mut self, text: &str, out: &mut String) -> Option<&str> {
         let found = self.scanner.scan(text, out)?;
         Some(&self.sequences[found.needle])
     }
 
     /// Bytes held back.
-    pub fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         self.scanner.held()
     }
 
     /// Gives out what is held back: no more text comes, or what comes is not joined to it.
-    pub fn flush(&mut self) -> String {
+    pub(crate) fn flush(&mut self) -> String {
         self.scanner.flush()
     }
 }

@@ -7,6 +7,7 @@ mod segments;
 use std::{collections::HashSet, fmt, path::Path};
 
 use macmlx_inference::InferenceError;
+use macmlx_output::grammar::Vocabulary;
 
 use decoding::Decoding;
 pub(crate) use facts::{Facts, read_json, read_text};
@@ -26,6 +27,25 @@ pub struct Tokenizer {
     eos_token: Option<String>,
     eos_token_ids: Vec<u32>,
     add_bos_token: Option<bool>,
+}
+
+/// What grammars know of a tokenizer.
+impl Vocabulary for Tokenizer {
+    fn size(&self) -> usize {
+        self.vocab_size()
+    }
+
+    fn token_bytes(&self, id: u32) -> &[u8] {
+        Self::token_bytes(self, id)
+    }
+
+    fn special_ids(&self) -> Vec<u32> {
+        Self::special_ids(self).collect()
+    }
+
+    fn eos_ids(&self) -> &[u32] {
+        self.eos_token_ids()
+    }
 }
 
 impl fmt::Debug for Tokenizer {

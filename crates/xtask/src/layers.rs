@@ -10,7 +10,8 @@ use crate::{shell, workspace};
 /// For each crate, by folder name, the crates of this workspace that it may depend on.
 const EDGES: &[(&str, &[&str])] = &[
     ("inference", &[]),
-    ("chat", &["inference"]),
+    ("output", &["inference"]),
+    ("chat", &["inference", "output"]),
     ("models", &[]),
     ("engine", &["models", "chat", "inference"]),
     ("playback", &["chat", "inference"]),

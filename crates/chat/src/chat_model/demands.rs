@@ -4,8 +4,10 @@ use macmlx_inference::{
     ChatPrompt, ContentPart, InferenceError, Message, ReasoningOptions, Role, ToolChoice,
 };
 
+use macmlx_output::formats::Format;
+
 use super::ChatModel;
-use crate::{ChatTemplate, Format};
+use crate::ChatTemplate;
 
 impl ChatModel {
     pub(super) fn check_tools(

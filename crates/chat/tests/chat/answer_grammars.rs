@@ -1,9 +1,12 @@
 //! Answers held to a schema beside reasoning, calls and the markers around them: whatever may be
 //! written is read as what the schema allows.
 
-use macmlx_chat::{FORMATS, Format, Kind, OutputParser, Piece, Tools};
 use macmlx_inference::{
     ChatPrompt, Grammar, Language, Message, ReasoningOptions, Role, ToolChoice, ToolDefinition,
+};
+use macmlx_output::{
+    OutputParser, Piece, Tools,
+    formats::{FORMATS, Format, Kind},
 };
 use serde_json::{Value, json};
 

@@ -2,8 +2,9 @@
 //! schema is refused, and whatever may be written is read back to what the schema allows.
 
 use jsonschema::Validator;
-use macmlx_chat::{ChatModel, Constraint, FORMATS, Format, Kind};
+use macmlx_chat::{ChatModel, Constraint};
 use macmlx_inference::{ChatPrompt, Message, ReasoningOptions, Role, ToolChoice, ToolDefinition};
+use macmlx_output::formats::{FORMATS, Format, Kind};
 use serde_json::{Value, json};
 
 use crate::{

@@ -2,10 +2,14 @@
 
 use std::fs;
 
-use macmlx_chat::{ChatModel, ChoiceOutput, FORMATS, Kind, OutputParser, Piece, Tools};
+use macmlx_chat::{ChatModel, ChoiceOutput};
 use macmlx_inference::{
     ChatPrompt, FinishReason, GenerationEvent, InferenceError, Message, ReasoningOptions, Role,
     StopConditions, ToolCallPart, ToolChoice, ToolDefinition,
+};
+use macmlx_output::{
+    OutputParser, Piece, Tools,
+    formats::{FORMATS, Kind},
 };
 use serde_json::json;
 

@@ -2,11 +2,12 @@
 
 use std::fs;
 
-use macmlx_chat::{ChatModel, Format, Tokenizer};
+use macmlx_chat::{ChatModel, Tokenizer};
 use macmlx_inference::{
     ChatPrompt, InferenceError, Message, Prompt, ReasoningOptions, Role, StopConditions,
     ToolChoice, ToolDefinition,
 };
+use macmlx_output::formats::Format;
 use serde_json::json;
 
 use crate::tokenizers;

@@ -2,11 +2,12 @@
 
 use std::fs;
 
-use macmlx_chat::{CallPart, ChatModel, ChoiceOutput, Finish, OutputPiece, Piece, Rendered};
+use macmlx_chat::{ChatModel, ChoiceOutput, Finish, OutputPiece, Rendered};
 use macmlx_inference::{
     ChatPrompt, FinishReason, GenerationEvent, Message, Prompt, ReasoningOptions, Role,
     StopConditions, TokenLogprob, ToolCallPart, ToolDefinition,
 };
+use macmlx_output::{CallPart, Piece};
 use serde_json::json;
 
 use crate::tokenizers;

@@ -2,11 +2,12 @@
 
 use std::{fs, path::Path};
 
-use macmlx_chat::{ChatModel, Format};
+use macmlx_chat::ChatModel;
 use macmlx_inference::{
     ChatPrompt, ContentPart, InferenceError, Message, ReasoningOptions, Role, ToolCall,
     ToolDefinition,
 };
+use macmlx_output::formats::Format;
 use serde_json::{Value, json};
 
 use crate::tokenizers;

@@ -2,11 +2,12 @@
 
 use std::fs;
 
-use macmlx_chat::{ChatModel, ChoiceOutput, Constraint, Format};
+use macmlx_chat::{ChatModel, ChoiceOutput, Constraint};
 use macmlx_inference::{
     ChatPrompt, FinishReason, GenerationEvent, Grammar, ReasoningOptions, StopConditions,
     ToolCallPart,
 };
+use macmlx_output::formats::Format;
 use serde_json::json;
 
 use crate::tokenizers;

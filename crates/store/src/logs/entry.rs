@@ -47,6 +47,7 @@ impl Category {
             Self::Engine
         } else if is_in(&[
             "macmlx_inference",
+            "macmlx_output",
             "macmlx_chat",
             "macmlx_protocol",
             "macmlx_server::live",

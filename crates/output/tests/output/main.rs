@@ -1,0 +1,11 @@
+//! What is read of texts that models write, whole and cut anywhere.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests fail the test"
+)]
+
+mod cases;
+mod detection;
+mod properties;
