@@ -28,7 +28,7 @@ use crate::{
     claim::{Claim, Record},
 };
 
-/// How long running answers have after the door was closed.
+/// How long running answers have after the door was closed, unless the options say otherwise.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Where the stream is that never ends by itself.
@@ -41,6 +41,8 @@ pub struct DoorOptions {
     pub port: Option<u16>,
     /// When the port is taken, use the next free one.
     pub may_move: bool,
+    /// How long running answers have after the door was closed; `None`: five seconds.
+    pub grace: Option<Duration>,
 }
 
 /// An open door.
@@ -227,7 +229,8 @@ impl TcpDoor {
         }));
         let released = listener.released().boxed();
         let stopped = is_set(stop.subscribe());
-        let task = tokio::spawn(macmlx_server::serve(listener, router, stopped, GRACE));
+        let grace = options.grace.unwrap_or(GRACE);
+        let task = tokio::spawn(macmlx_server::serve(listener, router, stopped, grace));
         let open = OpenDoor {
             address,
             wanted_port: (port != 0 && port != address.port()).then_some(port),
@@ -307,7 +310,7 @@ impl Door for TcpDoor {
     fn open(&self) -> BoxFuture<'_, Result<DoorState, ClosedDoor>> {
         async move {
             let options = DoorOptions {
-                // Whoever asks can say what port to take in place of this one.
+                // A person who asks can choose another port in place of this one.
                 may_move: false,
                 ..lock(&self.options).clone()
             };

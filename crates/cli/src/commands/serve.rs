@@ -108,6 +108,7 @@ pub(crate) async fn run(
         host: arguments.host,
         port: arguments.port,
         may_move: !arguments.fixed_port,
+        ..DoorOptions::default()
     };
     let door = app.open_door(door).await?;
     greet(&app, &door, &host, output)?;

@@ -152,7 +152,12 @@ async fn keys_that_are_made_or_set_count_from_the_next_request_on() {
 #[tokio::test]
 async fn a_watcher_of_events_does_not_hold_the_door() {
     let running = Running::start().await;
-    let door = running.open().await;
+    // If the watcher were waited for, this test would not end.
+    let options = DoorOptions {
+        grace: Some(Duration::from_hours(1)),
+        ..any_port()
+    };
+    let door = running.app.open_door(options).await.unwrap();
     let response = client()
         .get(format!("{}/x/events", door.url()))
         .bearer_auth(running.app.control_token())
@@ -168,13 +173,8 @@ async fn a_watcher_of_events_does_not_hold_the_door() {
     assert!(first.contains("settings_changed"), "{first}");
     let ended =
         tokio::spawn(async move { while events.next().await.is_some_and(|e| e.is_ok()) {} });
-    let begun = std::time::Instant::now();
     running.app.shut_down().await;
     ended.await.unwrap();
-    assert!(
-        begun.elapsed() < Duration::from_secs(4),
-        "it was waited for"
-    );
 }
 
 #[tokio::test]
