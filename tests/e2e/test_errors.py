@@ -9,16 +9,17 @@ QUESTION = [{"role": "user", "content": "Hi"}]
 
 def test_unknown_model_is_404_with_a_hint(client):
     with pytest.raises(openai.NotFoundError) as caught:
-        client.chat.completions.create(
-            model="HuggingFaceTB/SmolLM2-135M-Instrukt", messages=QUESTION
-        )
+        client.models.retrieve("HuggingFaceTB/SmolLM2-135M-Instrukt")
     assert caught.value.code == "model_not_found"
     assert MODEL in str(caught.value)
 
 
-def test_names_of_hosted_models_go_to_the_default(client):
-    reply = client.chat.completions.create(model="gpt-5.5", messages=QUESTION, max_tokens=2)
+@pytest.mark.parametrize("name", ["gpt-5.5", "llama3.2:latest", "openai/gpt-4o-mini"])
+def test_names_of_other_models_go_to_the_default(client, name):
+    reply = client.chat.completions.create(model=name, messages=QUESTION, max_tokens=2)
     assert reply.model == MODEL
+    with pytest.raises(openai.NotFoundError):
+        client.models.retrieve(name)
 
 
 @pytest.mark.parametrize("reference", ["SmolLM2-135M-Instruct", "smollm2", MODEL.lower()])

@@ -23,7 +23,8 @@ def make_home(folder: Path) -> Path:
 @pytest.fixture(scope="session")
 def server(tmp_path_factory):
     home = make_home(tmp_path_factory.mktemp("played"))
-    server = Server(home, "--playback", str(SCRIPT))
+    # Strict, so that clients are seen to meet an unknown model.
+    server = Server(home, "--playback", str(SCRIPT), "--unknown-models", "refuse")
     yield server
     assert server.stop() == 0
 

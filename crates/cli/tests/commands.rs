@@ -118,15 +118,27 @@ impl Served {
 
     /// Status line, headers and body of a GET.
     fn get(&self, path: &str, key: Option<&str>) -> String {
-        let mut stream = std::net::TcpStream::connect(("127.0.0.1", self.port())).unwrap();
         let key = key.map_or_else(String::new, |key| {
             format!("Authorization: Bearer {key}\r\n")
         });
-        write!(
-            stream,
+        self.send(&format!(
             "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{key}\r\n"
-        )
-        .unwrap();
+        ))
+    }
+
+    fn post(&self, path: &str, body: &Value) -> Value {
+        let body = body.to_string();
+        let length = body.len();
+        let answer = self.send(&format!(
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+             Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+        ));
+        serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
+    }
+
+    fn send(&self, request: &str) -> String {
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", self.port())).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer
@@ -396,6 +408,10 @@ fn the_servers_key_does_not_hinder_its_owner() {
     assert_eq!(answer["model"], "test/tiny");
 }
 
+fn completion(model: &str) -> Value {
+    json!({"model": model, "prompt": "Hello", "max_tokens": 1})
+}
+
 #[test]
 fn a_model_answers_to_names_it_was_given_and_to_unknown_ones() {
     let home = Home::with_model();
@@ -425,17 +441,20 @@ fn a_model_answers_to_names_it_was_given_and_to_unknown_ones() {
         .map(|model| model["id"].as_str().unwrap())
         .collect();
     assert_eq!(ids, ["test/tiny", "coder"]);
-    assert_eq!(served.ask("/v1/models/gpt-4o")["id"], "test/tiny");
     assert_eq!(served.ask("/v1/models/claude-coder")["id"], "test/tiny");
-    let unknown = served.ask("/v1/models/other/model");
-    assert_eq!(unknown["error"]["code"], "model_not_found");
+    for unknown in ["gpt-4o", "other/model"] {
+        let shown = served.ask(&format!("/v1/models/{unknown}"));
+        assert_eq!(shown["error"]["code"], "model_not_found", "{unknown}");
+        let answered = served.post("/v1/completions", &completion(unknown));
+        assert_eq!(answered["model"], "test/tiny", "{unknown}");
+    }
 
     home.succeed(&["alias", "remove", "coder"]);
     assert!(home.fail(&["alias", "rm", "coder"]).contains("no alias"));
     assert_eq!(served.ask("/v1/models/claude-coder")["id"], "test/tiny");
     drop(served);
     let strict = Served::start(&home, &["--unknown-models", "refuse"]);
-    let refused = strict.ask("/v1/models/gpt-4o");
+    let refused = strict.post("/v1/completions", &completion("gpt-4o"));
     assert_eq!(refused["error"]["code"], "model_not_found");
 }
 

@@ -10,8 +10,8 @@ use std::{
 
 use futures::{FutureExt, Stream, StreamExt, future::BoxFuture};
 use macmlx_inference::{
-    Backend, Catalog, EmbedRequest, Embeddings, EventStream, GenerateRequest, GenerationEvent,
-    InferenceError, Layer, ModelTask, Relevance, RerankRequest,
+    Backend, EmbedRequest, Embeddings, EventStream, GenerateRequest, GenerationEvent,
+    InferenceError, Layer, ModelCard, Relevance, RerankRequest,
 };
 
 use crate::{
@@ -26,7 +26,6 @@ pub struct Counted(Arc<Watch>);
 
 struct Watch {
     inner: Arc<dyn Backend>,
-    catalog: Arc<dyn Catalog>,
     activity: Arc<Activity>,
     events: Arc<Events>,
     /// Models that were told to be loaded.
@@ -43,15 +42,9 @@ impl fmt::Debug for Watch {
 }
 
 impl Counted {
-    pub fn new(
-        inner: Arc<dyn Backend>,
-        catalog: Arc<dyn Catalog>,
-        activity: Arc<Activity>,
-        events: Arc<Events>,
-    ) -> Self {
+    pub fn new(inner: Arc<dyn Backend>, activity: Arc<Activity>, events: Arc<Events>) -> Self {
         Self(Arc::new(Watch {
             inner,
-            catalog,
             activity,
             events,
             loaded: Mutex::default(),
@@ -86,12 +79,11 @@ impl Watch {
     /// says it took.
     async fn encode<T>(
         self: &Arc<Self>,
-        model: &str,
-        task: ModelTask,
+        model: &ModelCard,
         work: BoxFuture<'_, Result<T, InferenceError>>,
         tokens: fn(&T) -> u32,
     ) -> Result<T, InferenceError> {
-        let mut loading = self.begin_loading(model, Some(task)).await;
+        let mut loading = self.begin_loading(model);
         let _running = Running::begin(&self.activity);
         let answer = work
             .await
@@ -100,31 +92,15 @@ impl Watch {
         Ok(answer)
     }
 
-    /// The model a request will have loaded, if it is not there yet. A request that is for a task
-    /// is refused when its model is for another.
-    async fn begin_loading(
-        self: &Arc<Self>,
-        reference: &str,
-        task: Option<ModelTask>,
-    ) -> Option<Loading> {
-        if ids(&*self.inner).any(|id| id == reference) {
+    /// The model a request will have loaded, if it is not there yet.
+    fn begin_loading(self: &Arc<Self>, model: &ModelCard) -> Option<Loading> {
+        if ids(&*self.inner).any(|loaded| loaded == model.id) {
             return None;
         }
-        let (catalog, reference) = (self.catalog.clone(), reference.to_owned());
-        let card = tokio::task::spawn_blocking(move || match task {
-            Some(task) => catalog.resolve_for(&reference, task),
-            None => catalog.resolve(&reference),
-        })
-        .await;
-        // What is wrong with the name is for the backend to say.
-        let id = card.ok()?.ok()?.id;
-        if ids(&*self.inner).any(|loaded| loaded == id) {
-            return None;
-        }
-        self.activity.begin_loading(&id);
-        self.tell(&id, ModelState::Loading, None);
+        self.activity.begin_loading(&model.id);
+        self.tell(&model.id, ModelState::Loading, None);
         Some(Loading {
-            id,
+            id: model.id.clone(),
             watch: self.clone(),
             failure: None,
         })
@@ -247,17 +223,15 @@ impl Layer for Counted {
 
     fn generate(
         &self,
+        model: Arc<ModelCard>,
         request: GenerateRequest,
     ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
         async move {
-            let mut loading = self
-                .0
-                .begin_loading(&request.model, Some(ModelTask::Generate))
-                .await;
+            let mut loading = self.0.begin_loading(&model);
             let events = self
                 .0
                 .inner
-                .generate(request)
+                .generate(model, request)
                 .await
                 .inspect_err(|error| note_failure(loading.as_mut(), error))?;
             self.0.activity.admitted();
@@ -272,35 +246,35 @@ impl Layer for Counted {
         .boxed()
     }
 
-    fn embed(&self, request: EmbedRequest) -> BoxFuture<'_, Result<Embeddings, InferenceError>> {
+    fn embed(
+        &self,
+        model: Arc<ModelCard>,
+        request: EmbedRequest,
+    ) -> BoxFuture<'_, Result<Embeddings, InferenceError>> {
         async move {
-            let model = request.model.clone();
-            let work = self.0.inner.embed(request);
-            self.0
-                .encode(&model, ModelTask::Embed, work, |answer| {
-                    answer.prompt_tokens
-                })
-                .await
+            let work = self.0.inner.embed(model.clone(), request);
+            let tokens = |answer: &Embeddings| answer.prompt_tokens;
+            self.0.encode(&model, work, tokens).await
         }
         .boxed()
     }
 
-    fn rerank(&self, request: RerankRequest) -> BoxFuture<'_, Result<Relevance, InferenceError>> {
+    fn rerank(
+        &self,
+        model: Arc<ModelCard>,
+        request: RerankRequest,
+    ) -> BoxFuture<'_, Result<Relevance, InferenceError>> {
         async move {
-            let model = request.model.clone();
-            let work = self.0.inner.rerank(request);
-            self.0
-                .encode(&model, ModelTask::Rerank, work, |answer| {
-                    answer.prompt_tokens
-                })
-                .await
+            let work = self.0.inner.rerank(model.clone(), request);
+            let tokens = |answer: &Relevance| answer.prompt_tokens;
+            self.0.encode(&model, work, tokens).await
         }
         .boxed()
     }
 
-    fn load(&self, model: String) -> BoxFuture<'_, Result<String, InferenceError>> {
+    fn load(&self, model: Arc<ModelCard>) -> BoxFuture<'_, Result<(), InferenceError>> {
         async move {
-            let mut loading = self.0.begin_loading(&model, None).await;
+            let mut loading = self.0.begin_loading(&model);
             let loaded = self.0.inner.load(model).await;
             if let Err(error) = &loaded {
                 note_failure(loading.as_mut(), error);
@@ -310,9 +284,9 @@ impl Layer for Counted {
         .boxed()
     }
 
-    fn unload(&self, model: String) -> BoxFuture<'_, Result<bool, InferenceError>> {
+    fn unload(&self, id: String) -> BoxFuture<'_, Result<bool, InferenceError>> {
         async move {
-            let unloaded = self.0.inner.unload(model).await;
+            let unloaded = self.0.inner.unload(id).await;
             self.0.tell_loaded();
             unloaded
         }
@@ -322,17 +296,18 @@ impl Layer for Counted {
 
 #[cfg(test)]
 mod tests {
-    use macmlx_inference::{
-        EncoderInput, Overflow, Prompt, ScriptedBackend, ScriptedCatalog, Timings, Usage,
-    };
+    use macmlx_inference::{EncoderInput, Overflow, Prompt, ScriptedBackend, Timings, Usage};
 
     use super::*;
 
     fn counted(script: ScriptedBackend) -> (Counted, Arc<Activity>, Arc<Events>) {
         let (activity, events) = (Arc::new(Activity::default()), Arc::new(Events::default()));
-        let catalog = Arc::new(ScriptedCatalog::default());
-        let counted = Counted::new(Arc::new(script), catalog, activity.clone(), events.clone());
+        let counted = Counted::new(Arc::new(script), activity.clone(), events.clone());
         (counted, activity, events)
+    }
+
+    fn card() -> Arc<ModelCard> {
+        Arc::new(ModelCard::scripted("m"))
     }
 
     fn request() -> GenerateRequest {
@@ -354,11 +329,21 @@ mod tests {
             .then_events(vec![Ok(completed)])
             .then_error(InferenceError::Overloaded);
         let (counted, activity, _) = counted(script);
-        let first = Backend::generate(&counted, request()).await.unwrap();
+        let first = Backend::generate(&counted, card(), request())
+            .await
+            .unwrap();
         assert_eq!(activity.running(), 1);
         assert_eq!(first.count().await, 1);
-        drop(Backend::generate(&counted, request()).await.unwrap());
-        assert!(Backend::generate(&counted, request()).await.is_err());
+        drop(
+            Backend::generate(&counted, card(), request())
+                .await
+                .unwrap(),
+        );
+        assert!(
+            Backend::generate(&counted, card(), request())
+                .await
+                .is_err()
+        );
         assert_eq!(activity.running(), 0);
         assert_eq!(activity.requests(), 2);
         assert_eq!(activity.prompt_tokens(), 3);
@@ -377,14 +362,14 @@ mod tests {
     #[tokio::test]
     async fn texts_that_are_embedded_and_ranked_are_counted() {
         let (counted, activity, _) = counted(ScriptedBackend::default());
-        Backend::embed(&counted, embedding()).await.unwrap();
+        Backend::embed(&counted, card(), embedding()).await.unwrap();
         let ranking = RerankRequest {
             model: "m".into(),
             query: "q".into(),
             documents: vec!["ab".into()],
             overflow: Overflow::Truncate,
         };
-        Backend::rerank(&counted, ranking).await.unwrap();
+        Backend::rerank(&counted, card(), ranking).await.unwrap();
         assert_eq!((activity.requests(), activity.running()), (2, 0));
         assert_eq!(activity.prompt_tokens(), 7);
         assert_eq!(activity.completion_tokens(), 0);
@@ -398,7 +383,11 @@ mod tests {
             &self.0
         }
 
-        fn embed(&self, _: EmbedRequest) -> BoxFuture<'_, Result<Embeddings, InferenceError>> {
+        fn embed(
+            &self,
+            _: Arc<ModelCard>,
+            _: EmbedRequest,
+        ) -> BoxFuture<'_, Result<Embeddings, InferenceError>> {
             std::future::pending().boxed()
         }
     }
@@ -408,11 +397,10 @@ mod tests {
         let activity = Arc::new(Activity::default());
         let counted = Counted::new(
             Arc::new(Slow(ScriptedBackend::default())),
-            Arc::new(ScriptedCatalog::default()),
             activity.clone(),
             Arc::default(),
         );
-        let work = Backend::embed(&counted, embedding());
+        let work = Backend::embed(&counted, card(), embedding());
         let patience = std::time::Duration::from_millis(50);
         let running = async {
             tokio::time::sleep(patience).await;
@@ -440,7 +428,9 @@ mod tests {
         });
         let script = ScriptedBackend::default().then_events(vec![prefill, text(), text()]);
         let (counted, activity, _) = counted(script);
-        let mut events = Backend::generate(&counted, request()).await.unwrap();
+        let mut events = Backend::generate(&counted, card(), request())
+            .await
+            .unwrap();
         while events.next().await.is_some() {}
         let throughput = activity.throughput();
         assert_eq!(throughput.running, 1);

@@ -5,9 +5,9 @@ use std::{sync::Arc, time::Instant};
 
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
 use macmlx_inference::{
-    Backend, Catalog, EmbedRequest, Embeddings, EncodeTimings, EventStream, GenerateRequest,
-    GenerationEvent, InferenceError, LoadedModel, ModelTask, ModelTraits, Relevance, RerankRequest,
-    TokenizeInput, TokenizeRequest,
+    Backend, EmbedRequest, Embeddings, EncodeTimings, EventStream, GenerateRequest,
+    GenerationEvent, InferenceError, LoadedModel, ModelCard, ModelTask, ModelTraits, Relevance,
+    RerankRequest, TokenizeInput, TokenizeRequest,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -24,7 +24,6 @@ use crate::{
 /// Runs models with MLX. Dropping it ends running requests and waits for the MLX thread.
 pub struct Engine {
     options: EngineOptions,
-    catalog: Arc<dyn Catalog>,
     profiles: Arc<Profiles>,
     residents: Arc<Residents>,
     /// `Err` when the thread could not be started.
@@ -43,16 +42,12 @@ impl std::fmt::Debug for Engine {
 
 impl Engine {
     /// Starts the MLX thread; loads nothing yet.
-    pub fn new(options: EngineOptions, catalog: Arc<dyn Catalog>) -> Self {
+    pub fn new(options: EngineOptions) -> Self {
         let loaders = loaders(&options);
-        Self::with_loaders(options, catalog, loaders)
+        Self::with_loaders(options, loaders)
     }
 
-    pub(crate) fn with_loaders(
-        options: EngineOptions,
-        catalog: Arc<dyn Catalog>,
-        loaders: Loaders,
-    ) -> Self {
+    pub(crate) fn with_loaders(options: EngineOptions, loaders: Loaders) -> Self {
         let residents = Arc::new(Residents::default());
         let thread = {
             let options = options.clone();
@@ -62,7 +57,6 @@ impl Engine {
         };
         Self {
             options,
-            catalog,
             profiles: Arc::default(),
             residents,
             thread,
@@ -83,38 +77,27 @@ impl Engine {
             })
     }
 
-    /// Runs `work` with the profile of the model that `reference` means, where blocking is allowed.
+    /// Runs `work` with the model's profile, where blocking is allowed.
     async fn with_profile<T: Send + 'static>(
         &self,
-        reference: String,
+        model: Arc<ModelCard>,
         work: impl FnOnce(Arc<Profile>) -> Result<T, InferenceError> + Send + 'static,
     ) -> Result<T, InferenceError> {
-        let (catalog, profiles) = (self.catalog.clone(), self.profiles.clone());
-        blocking(move || work(profiles.get_blocking(catalog.resolve(&reference)?)?)).await
+        let profiles = self.profiles.clone();
+        blocking(move || work(profiles.get_blocking(&model)?)).await
     }
 
-    /// As [`Self::with_profile`], of a model that is for `task`; others are refused.
-    async fn with_profile_for<T: Send + 'static>(
+    async fn start(
         &self,
-        task: ModelTask,
-        reference: String,
-        work: impl FnOnce(Arc<Profile>) -> Result<T, InferenceError> + Send + 'static,
-    ) -> Result<T, InferenceError> {
-        let (catalog, profiles) = (self.catalog.clone(), self.profiles.clone());
-        blocking(move || {
-            let card = catalog.resolve_for(&reference, task)?;
-            work(profiles.get_blocking(card)?)
-        })
-        .await
-    }
-
-    async fn start(&self, request: GenerateRequest) -> Result<EventStream, InferenceError> {
+        model: Arc<ModelCard>,
+        request: GenerateRequest,
+    ) -> Result<EventStream, InferenceError> {
+        model.expect(ModelTask::Generate)?;
         let thread = self.thread()?;
         let submitted = Instant::now();
         let waiting = self.residents.wait(self.options.queue_limit)?;
-        let reference = request.model.clone();
         let draft = self
-            .with_profile_for(ModelTask::Generate, reference, move |profile| {
+            .with_profile(model, move |profile| {
                 Draft::prepare_blocking(profile, &request)
             })
             .await?;
@@ -138,13 +121,14 @@ impl Engine {
     async fn encode(
         &self,
         task: ModelTask,
-        reference: String,
+        model: Arc<ModelCard>,
         draft: impl FnOnce(Arc<Profile>) -> Result<encode::Draft, InferenceError> + Send + 'static,
     ) -> Result<Answer, InferenceError> {
+        model.expect(task)?;
         let thread = self.thread()?;
         let arrived = Instant::now();
         let waiting = self.residents.wait(self.options.queue_limit)?;
-        let draft = self.with_profile_for(task, reference, draft).await?;
+        let draft = self.with_profile(model, draft).await?;
         let model = draft.profile.card.id.clone();
         let prompt_tokens = draft.prompt_tokens();
         let (answer, is_answered) = oneshot::channel();
@@ -167,35 +151,21 @@ impl Engine {
         })
     }
 
-    async fn load_model(&self, reference: String) -> Result<String, InferenceError> {
+    async fn load_model(&self, model: Arc<ModelCard>) -> Result<(), InferenceError> {
         let thread = self.thread()?;
-        let profile = self.with_profile(reference, Ok).await?;
-        let id = profile.card.id.clone();
+        let profile = self.with_profile(model, Ok).await?;
         let (ready, is_ready) = oneshot::channel();
         thread.post(move |scheduler| match profile.card.task {
             ModelTask::Generate => scheduler.submit_load(profile.card.clone(), ready),
             ModelTask::Embed | ModelTask::Rerank => scheduler.submit_encoder_load(profile, ready),
         })?;
-        answered(is_ready).await??;
-        Ok(id)
+        answered(is_ready).await?
     }
 
-    async fn unload_model(&self, reference: String) -> Result<bool, InferenceError> {
-        let thread = self.thread()?;
-        let catalog = self.catalog.clone();
-        let is_resident = self
-            .residents
-            .list()
-            .iter()
-            .any(|model| model.id == reference);
-        // A model in memory can be dropped also when its files are gone.
-        let id = if is_resident {
-            reference
-        } else {
-            blocking(move || Ok(catalog.resolve(&reference)?.id)).await?
-        };
+    async fn unload_model(&self, id: String) -> Result<bool, InferenceError> {
         let (done, is_done) = oneshot::channel();
-        thread.post(move |scheduler| scheduler.submit_unload(&id, done))?;
+        self.thread()?
+            .post(move |scheduler| scheduler.submit_unload(&id, done))?;
         answered(is_done).await
     }
 }
@@ -250,16 +220,20 @@ fn gave_up() -> InferenceError {
 impl Backend for Engine {
     fn generate(
         &self,
+        model: Arc<ModelCard>,
         request: GenerateRequest,
     ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
-        self.start(request).boxed()
+        self.start(model, request).boxed()
     }
 
-    fn embed(&self, request: EmbedRequest) -> BoxFuture<'_, Result<Embeddings, InferenceError>> {
-        let reference = request.model.clone();
+    fn embed(
+        &self,
+        model: Arc<ModelCard>,
+        request: EmbedRequest,
+    ) -> BoxFuture<'_, Result<Embeddings, InferenceError>> {
         let draft = move |profile| encode::Draft::embed_blocking(profile, request);
         async move {
-            let answer = self.encode(ModelTask::Embed, reference, draft).await?;
+            let answer = self.encode(ModelTask::Embed, model, draft).await?;
             Ok(Embeddings {
                 model: answer.model,
                 vectors: answer.rows,
@@ -270,11 +244,14 @@ impl Backend for Engine {
         .boxed()
     }
 
-    fn rerank(&self, request: RerankRequest) -> BoxFuture<'_, Result<Relevance, InferenceError>> {
-        let reference = request.model.clone();
+    fn rerank(
+        &self,
+        model: Arc<ModelCard>,
+        request: RerankRequest,
+    ) -> BoxFuture<'_, Result<Relevance, InferenceError>> {
         let draft = move |profile| encode::Draft::rerank_blocking(profile, &request);
         async move {
-            let answer = self.encode(ModelTask::Rerank, reference, draft).await?;
+            let answer = self.encode(ModelTask::Rerank, model, draft).await?;
             Ok(Relevance {
                 model: answer.model,
                 scores: answer.rows.into_iter().flatten().collect(),
@@ -287,10 +264,10 @@ impl Backend for Engine {
 
     fn tokenize(
         &self,
+        model: Arc<ModelCard>,
         request: TokenizeRequest,
     ) -> BoxFuture<'_, Result<Vec<u32>, InferenceError>> {
-        let TokenizeRequest { model, input } = request;
-        self.with_profile(model, move |profile| match input {
+        self.with_profile(model, move |profile| match request.input {
             TokenizeInput::Text {
                 text,
                 add_special_tokens,
@@ -305,7 +282,7 @@ impl Backend for Engine {
 
     fn detokenize(
         &self,
-        model: String,
+        model: Arc<ModelCard>,
         tokens: Vec<u32>,
     ) -> BoxFuture<'_, Result<String, InferenceError>> {
         self.with_profile(model, move |profile| {
@@ -314,7 +291,7 @@ impl Backend for Engine {
         .boxed()
     }
 
-    fn traits(&self, model: String) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
+    fn traits(&self, model: Arc<ModelCard>) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
         self.with_profile(model, |profile| {
             Ok(match profile.card.task {
                 ModelTask::Generate => profile.chat.traits(),
@@ -325,12 +302,12 @@ impl Backend for Engine {
         .boxed()
     }
 
-    fn load(&self, model: String) -> BoxFuture<'_, Result<String, InferenceError>> {
+    fn load(&self, model: Arc<ModelCard>) -> BoxFuture<'_, Result<(), InferenceError>> {
         self.load_model(model).boxed()
     }
 
-    fn unload(&self, model: String) -> BoxFuture<'_, Result<bool, InferenceError>> {
-        self.unload_model(model).boxed()
+    fn unload(&self, id: String) -> BoxFuture<'_, Result<bool, InferenceError>> {
+        self.unload_model(id).boxed()
     }
 
     fn loaded(&self) -> Vec<LoadedModel> {

@@ -124,18 +124,18 @@ pub(crate) struct Profiles {
 
 impl Profiles {
     /// The card's profile, read again when the model's files have changed.
-    pub(crate) fn get_blocking(&self, card: ModelCard) -> Result<Arc<Profile>, InferenceError> {
+    pub(crate) fn get_blocking(&self, card: &ModelCard) -> Result<Arc<Profile>, InferenceError> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let profile = match kept.iter().position(|profile| profile.card.id == card.id) {
             Some(index) => {
                 let found = kept.remove(index);
-                if found.card == card {
+                if found.card == *card {
                     found
                 } else {
-                    Arc::new(Profile::load(card)?)
+                    Arc::new(Profile::load(card.clone())?)
                 }
             }
-            None => Arc::new(Profile::load(card)?),
+            None => Arc::new(Profile::load(card.clone())?),
         };
         kept.push(profile.clone());
         if kept.len() > KEPT {

@@ -13,8 +13,8 @@ use futures::{
     future::{Either, join, join3, select},
 };
 use macmlx_inference::{
-    Backend, Catalog, ChatPrompt, EventStream, FinishReason, GenerateRequest, GenerationEvent,
-    InferenceError, Logprobs, Message, ModelCard, Prompt, Role, ScriptedCatalog,
+    Backend, ChatPrompt, EventStream, FinishReason, GenerateRequest, GenerationEvent,
+    InferenceError, Logprobs, Message, ModelCard, Prompt, Role,
 };
 use macmlx_models::{
     LogitsRows, Model, ModelError, Segment,
@@ -25,7 +25,7 @@ use mlx_rs::{Array, error::Exception, ops::indexing::TryIndexOp};
 use crate::{
     Engine, EngineOptions,
     pool::{Loaders, Weights},
-    support::{Home, greedy, idle, read, run},
+    support::{Home, Named, greedy, idle, read, run},
 };
 
 const VOCAB: i32 = 96;
@@ -138,7 +138,7 @@ impl Model for Counting {
 
 struct Setup {
     // Dropped first: it still reads the folder.
-    engine: Engine,
+    engine: Named,
     control: Arc<Control>,
     home: Home,
 }
@@ -164,9 +164,8 @@ fn loaders(control: Arc<Control>) -> Loaders {
 
 fn setup(options: EngineOptions) -> Setup {
     let home = Home::new(&["llama", "qwen2"]);
-    let catalog: Arc<dyn Catalog> = Arc::new(ScriptedCatalog(home.cards().to_vec()));
     let control = Arc::new(Control::default());
-    let engine = Engine::with_loaders(options, catalog, loaders(control.clone()));
+    let engine = home.name(Engine::with_loaders(options, loaders(control.clone())));
     Setup {
         engine,
         control,
@@ -180,7 +179,7 @@ fn counted(from: u32, length: u32) -> Vec<u32> {
         .collect()
 }
 
-async fn start(engine: &Engine, prompt: &[u32], max_tokens: u32) -> EventStream {
+async fn start(engine: &Named, prompt: &[u32], max_tokens: u32) -> EventStream {
     engine
         .generate(greedy("llama", prompt, max_tokens))
         .await
@@ -189,7 +188,7 @@ async fn start(engine: &Engine, prompt: &[u32], max_tokens: u32) -> EventStream 
 
 /// Starts a request while the model pauses and lets the model go on once it is on its way.
 async fn start_paused(
-    engine: &Engine,
+    engine: &Named,
     prompt: &[u32],
     max_tokens: u32,
     go: mpsc::Sender<()>,
@@ -203,7 +202,7 @@ async fn start_paused(
 
 /// Waits until so many requests are on their way to the MLX thread or there. Nothing is awaited
 /// between counting a request and posting it, and tests run on one thread.
-async fn posted(engine: &Engine, requests: u32) {
+async fn posted(engine: &Named, requests: u32) {
     while engine.loaded()[0].active_requests < requests {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
@@ -372,7 +371,7 @@ async fn a_panic_ends_what_runs_and_the_thread_goes_on() {
 #[tokio::test]
 async fn a_panic_while_loading_is_an_error_and_the_thread_goes_on() {
     let setup = setup(EngineOptions::default());
-    let error = setup.engine.load("qwen2".into()).await.unwrap_err();
+    let error = setup.engine.load("qwen2").await.unwrap_err();
     assert!(matches!(error, InferenceError::Engine { .. }), "{error}");
     run(&setup.engine, greedy("llama", &[5], 2)).await;
 }

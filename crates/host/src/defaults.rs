@@ -5,13 +5,13 @@ use std::{
     time::Duration,
 };
 
-use futures::{FutureExt, future::BoxFuture};
+use futures::future::BoxFuture;
 use macmlx_control::parameters::{fill_in, fill_in_chat};
 use macmlx_inference::{
-    Backend, Catalog, EventStream, GenerateRequest, InferenceError, Layer, TokenizeInput,
+    Backend, EventStream, GenerateRequest, InferenceError, Layer, ModelCard, TokenizeInput,
     TokenizeRequest,
 };
-use macmlx_settings::{ModelParameters, ModelParametersFolder};
+use macmlx_settings::ModelParametersFolder;
 use tokio::time::MissedTickBehavior;
 
 /// How often idle models are looked for.
@@ -20,40 +20,12 @@ const TICK: Duration = Duration::from_secs(5);
 /// Fills in what requests leave unset.
 pub(crate) struct ModelDefaults {
     inner: Arc<dyn Backend>,
-    parameters: Known,
-}
-
-/// Which parameters a reference to a model stands for.
-#[derive(Clone)]
-struct Known {
-    catalog: Arc<dyn Catalog>,
     folder: Arc<ModelParametersFolder>,
 }
 
-impl Known {
-    /// `None`: there is no such model, which the one inside says better.
-    async fn of(&self, reference: &str) -> Option<Arc<ModelParameters>> {
-        let (known, reference) = (self.clone(), reference.to_owned());
-        tokio::task::spawn_blocking(move || {
-            let card = known.catalog.resolve(&reference).ok()?;
-            Some(known.folder.get(&card.id))
-        })
-        .await
-        .ok()
-        .flatten()
-    }
-}
-
 impl ModelDefaults {
-    pub(crate) fn new(
-        inner: Arc<dyn Backend>,
-        catalog: Arc<dyn Catalog>,
-        folder: Arc<ModelParametersFolder>,
-    ) -> Self {
-        Self {
-            inner,
-            parameters: Known { catalog, folder },
-        }
+    pub(crate) fn new(inner: Arc<dyn Backend>, folder: Arc<ModelParametersFolder>) -> Self {
+        Self { inner, folder }
     }
 }
 
@@ -64,31 +36,23 @@ impl Layer for ModelDefaults {
 
     fn generate(
         &self,
+        model: Arc<ModelCard>,
         mut request: GenerateRequest,
     ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
-        async move {
-            if let Some(parameters) = self.parameters.of(&request.model).await {
-                fill_in(&mut request, &parameters);
-            }
-            self.inner.generate(request).await
-        }
-        .boxed()
+        fill_in(&mut request, &self.folder.get(&model.id));
+        self.inner.generate(model, request)
     }
 
     /// What is counted must be what would be read.
     fn tokenize(
         &self,
+        model: Arc<ModelCard>,
         mut request: TokenizeRequest,
     ) -> BoxFuture<'_, Result<Vec<u32>, InferenceError>> {
-        async move {
-            if let TokenizeInput::Chat { prompt, reasoning } = &mut request.input
-                && let Some(parameters) = self.parameters.of(&request.model).await
-            {
-                fill_in_chat(prompt, reasoning, &parameters);
-            }
-            self.inner.tokenize(request).await
+        if let TokenizeInput::Chat { prompt, reasoning } = &mut request.input {
+            fill_in_chat(prompt, reasoning, &self.folder.get(&model.id));
         }
-        .boxed()
+        self.inner.tokenize(model, request)
     }
 }
 
@@ -120,9 +84,8 @@ pub(crate) async fn unload_idle(backend: Weak<dyn Backend>, folder: Arc<ModelPar
 mod tests {
     use std::sync::Mutex;
 
-    use macmlx_inference::{
-        ChatPrompt, LoadedModel, Prompt, ReasoningOptions, ScriptedBackend, ScriptedCatalog,
-    };
+    use futures::FutureExt;
+    use macmlx_inference::{ChatPrompt, LoadedModel, Prompt, ReasoningOptions, ScriptedBackend};
     use macmlx_settings::{Aliases, Home};
     use serde_json::json;
 
@@ -139,19 +102,8 @@ mod tests {
         folder.patch("org/m", changes.as_object().unwrap()).unwrap();
     }
 
-    fn card() -> macmlx_inference::ModelCard {
-        macmlx_inference::ModelCard {
-            id: "org/m".into(),
-            path: "/m".into(),
-            model_type: "llama".into(),
-            task: macmlx_inference::ModelTask::Generate,
-            context_length: None,
-            size_bytes: 0,
-            quantization: None,
-            parameters: None,
-            modified_unix: 0,
-            digest: String::new(),
-        }
+    fn card(id: &str) -> Arc<ModelCard> {
+        Arc::new(ModelCard::scripted(id))
     }
 
     #[tokio::test]
@@ -167,14 +119,17 @@ mod tests {
                 .then_events(Vec::new())
                 .then_events(Vec::new()),
         );
-        let catalog = Arc::new(ScriptedCatalog(vec![card()]));
-        let layer = ModelDefaults::new(inner.clone(), catalog, folder);
+        let layer = ModelDefaults::new(inner.clone(), folder);
         let prompt = || Prompt::Chat(ChatPrompt::default());
         let mut own = GenerateRequest::new("org/m", prompt());
         own.sampling.temperature = Some(1.0);
-        drop(Layer::generate(&layer, own).await.unwrap());
+        drop(Layer::generate(&layer, card("org/m"), own).await.unwrap());
         let other = GenerateRequest::new("org/other", prompt());
-        drop(Layer::generate(&layer, other).await.unwrap());
+        drop(
+            Layer::generate(&layer, card("org/other"), other)
+                .await
+                .unwrap(),
+        );
         let [seen, other] = &inner.requests()[..] else {
             panic!("two requests");
         };
@@ -209,22 +164,24 @@ mod tests {
     impl Backend for Idle {
         fn generate(
             &self,
+            model: Arc<ModelCard>,
             request: GenerateRequest,
         ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
-            self.rest.generate(request)
+            self.rest.generate(model, request)
         }
 
         fn tokenize(
             &self,
+            model: Arc<ModelCard>,
             request: TokenizeRequest,
         ) -> BoxFuture<'_, Result<Vec<u32>, InferenceError>> {
             self.counted.lock().unwrap().push(request.clone());
-            self.rest.tokenize(request)
+            self.rest.tokenize(model, request)
         }
 
         fn detokenize(
             &self,
-            model: String,
+            model: Arc<ModelCard>,
             tokens: Vec<u32>,
         ) -> BoxFuture<'_, Result<String, InferenceError>> {
             self.rest.detokenize(model, tokens)
@@ -232,12 +189,12 @@ mod tests {
 
         fn traits(
             &self,
-            model: String,
+            model: Arc<ModelCard>,
         ) -> BoxFuture<'_, Result<macmlx_inference::ModelTraits, InferenceError>> {
             self.rest.traits(model)
         }
 
-        fn load(&self, model: String) -> BoxFuture<'_, Result<String, InferenceError>> {
+        fn load(&self, model: Arc<ModelCard>) -> BoxFuture<'_, Result<(), InferenceError>> {
             self.rest.load(model)
         }
 
@@ -266,8 +223,7 @@ mod tests {
         let folder = folder(&Home::at(place.path()));
         set(&folder, &json!({"reasoning": false}));
         let inner = Idle::new(Duration::ZERO);
-        let catalog = Arc::new(ScriptedCatalog(vec![card()]));
-        let layer = ModelDefaults::new(inner.clone(), catalog, folder);
+        let layer = ModelDefaults::new(inner.clone(), folder);
         let request = TokenizeRequest {
             model: "org/m".into(),
             input: TokenizeInput::Chat {
@@ -275,7 +231,9 @@ mod tests {
                 reasoning: ReasoningOptions::default(),
             },
         };
-        Layer::tokenize(&layer, request).await.unwrap();
+        Layer::tokenize(&layer, card("org/m"), request)
+            .await
+            .unwrap();
         let counted = inner.counted.lock().unwrap();
         let TokenizeInput::Chat { reasoning, .. } = &counted[0].input else {
             panic!("a chat");

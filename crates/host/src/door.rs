@@ -18,7 +18,7 @@ use macmlx_control::{
     door::{ClosedDoor, Door, DoorState, Openness},
     events::{Event, Events},
 };
-use macmlx_inference::Backend;
+use macmlx_inference::{Backend, ModelCard};
 use macmlx_server::{BindError, IfBusy, Options, bind};
 use macmlx_settings::LiveSettings;
 use tokio::{sync::watch, task::JoinHandle};
@@ -94,7 +94,7 @@ pub(crate) struct Behind {
     pub(crate) router: Router,
     pub(crate) backend: Arc<dyn Backend>,
     /// Model that is loaded when the door opens first.
-    pub(crate) preload: Option<String>,
+    pub(crate) preload: Option<Arc<ModelCard>>,
 }
 
 pub(crate) struct TcpDoor {
@@ -214,7 +214,7 @@ impl TcpDoor {
             (behind.router.clone(), preload)
         };
         if let Some(claim) = &mut *lock(&self.claim) {
-            let model = preload.as_ref().map(|(_, model)| model.clone());
+            let model = preload.as_ref().map(|(_, model)| model.id.clone());
             claim
                 .announce(&Record::of_this_process(address, model, claim.owner()))
                 .map_err(DoorError::PidFile)?;
@@ -353,9 +353,9 @@ fn url(address: SocketAddr) -> String {
     format!("http://{}", SocketAddr::new(ip, address.port()))
 }
 
-async fn preload_model(backend: Arc<dyn Backend>, model: String) {
+async fn preload_model(backend: Arc<dyn Backend>, model: Arc<ModelCard>) {
     // The engine logs a load that went well, with its figures.
     if let Err(error) = backend.load(model.clone()).await {
-        tracing::error!(model, %error, "the model could not be loaded");
+        tracing::error!(model = model.id, %error, "the model could not be loaded");
     }
 }

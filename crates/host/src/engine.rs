@@ -1,7 +1,7 @@
 //! Settings as the engine's options.
 
 use macmlx_engine::{EngineOptions, KvQuantization};
-use macmlx_inference::ModelCard;
+use macmlx_inference::{ModelCard, ModelTask};
 use macmlx_settings::Settings;
 
 pub(crate) fn options(settings: &Settings) -> EngineOptions {
@@ -19,6 +19,17 @@ pub(crate) fn options(settings: &Settings) -> EngineOptions {
                 group_size: i32::try_from(settings.kv_group_size).unwrap_or(i32::MAX),
                 start: settings.kv_quantization_start as usize,
             }),
+    }
+}
+
+/// Whether the engine knows the architecture of a model.
+pub(crate) fn can_run(card: &ModelCard) -> bool {
+    let is_known = |mut known: Box<dyn Iterator<Item = &'static str>>| {
+        known.any(|model_type| model_type == card.model_type)
+    };
+    match card.task {
+        ModelTask::Generate => is_known(Box::new(macmlx_models::model_types())),
+        ModelTask::Embed | ModelTask::Rerank => is_known(Box::new(macmlx_models::encoder_types())),
     }
 }
 

@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use anyhow::Context;
 use macmlx_engine::Engine;
-use macmlx_inference::{InferenceError, ModelCard, ModelTask};
+use macmlx_inference::{Catalog, InferenceError, ModelCard, ModelTask};
 use macmlx_settings::{
     Aliases, ApiKeys, Environment, HfToken, Home, LiveSettings, Loaded, Settings,
 };
@@ -59,17 +59,23 @@ impl Host {
     }
 
     /// An engine with the settings' limits; it loads nothing yet.
-    pub(crate) fn engine(&self, names: Arc<Names>) -> Engine {
-        Engine::new(engine::options(&self.settings), names)
+    pub(crate) fn engine(&self) -> Engine {
+        Engine::new(engine::options(&self.settings))
     }
 
     /// The models under every name the settings give them.
     pub fn names(&self) -> Names {
+        self.names_of(RunNames::default())
+    }
+
+    /// As [`Self::names`], with what one run decides.
+    pub(crate) fn names_of(&self, run: RunNames) -> Names {
         Names::new(
             self.library.clone(),
             self.aliases.clone(),
             self.live.clone(),
-            RunNames::default(),
+            run,
+            engine::can_run,
         )
     }
 
@@ -96,14 +102,14 @@ impl Host {
 
     /// The id of the usable model a reference means; names nobody here knows mean none.
     pub fn resolve(&self, reference: &str) -> Result<String, InferenceError> {
-        Ok(self.names().known(reference)?.id)
+        Ok(self.names().find(reference)?.id.clone())
     }
 
     /// As [`Self::resolve`], of a model that must be for this task.
     pub fn resolve_for(&self, reference: &str, task: ModelTask) -> Result<String, InferenceError> {
-        let card = self.names().known(reference)?;
+        let card = self.names().find(reference)?;
         card.expect(task)?;
-        Ok(card.id)
+        Ok(card.id.clone())
     }
 
     /// How a model's weights will be held once loaded, in words for a person.

@@ -23,6 +23,9 @@ const CLAUDE: &str = "claude-";
 /// Says which models are loaded.
 type Loaded = Box<dyn Fn() -> Vec<LoadedModel> + Send + Sync>;
 
+/// Says whether this machine can run a model, as far as its files tell.
+type CanRun = Box<dyn Fn(&ModelCard) -> bool + Send + Sync>;
+
 /// What one run decides in place of the settings.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RunNames {
@@ -36,6 +39,7 @@ pub struct Names {
     aliases: Arc<Aliases>,
     settings: Arc<LiveSettings>,
     run: RunNames,
+    can_run: CanRun,
     /// The backend knows, and asks for names itself, so this comes later.
     loaded: OnceLock<Loaded>,
 }
@@ -57,12 +61,14 @@ impl Names {
         aliases: Arc<Aliases>,
         settings: Arc<LiveSettings>,
         run: RunNames,
+        can_run: impl Fn(&ModelCard) -> bool + Send + Sync + 'static,
     ) -> Self {
         Self {
             library,
             aliases,
             settings,
             run,
+            can_run: Box::new(can_run),
             loaded: OnceLock::new(),
         }
     }
@@ -85,8 +91,14 @@ impl Names {
     }
 
     /// The model a name stands for, without a guess: its id, an alias, the library's abbreviations.
-    pub fn known(&self, reference: &str) -> Result<ModelCard, InferenceError> {
+    fn known(&self, reference: &str) -> Result<ModelCard, InferenceError> {
         let reference = reference.trim();
+        if reference.is_empty() {
+            return Err(InferenceError::InvalidRequest {
+                param: Some("model".into()),
+                message: "`model` is empty; name a model".into(),
+            });
+        }
         // A person's word comes before an abbreviation, but hides no model.
         if let Some(target) = self.aliases.target(reference)
             && !self.is_id(reference)
@@ -99,7 +111,7 @@ impl Names {
                     Some(found) => found,
                     None => Err(InferenceError::ModelNotFound {
                         reference: reference.to_owned(),
-                        suggestions: self.suggested(reference, suggestions),
+                        suggestions: self.suggested(suggestions),
                     }),
                 }
             }
@@ -144,8 +156,8 @@ impl Names {
         })
     }
 
-    fn suggested(&self, reference: &str, similar: Vec<String>) -> Vec<String> {
-        if !similar.is_empty() || !is_free(reference) {
+    fn suggested(&self, similar: Vec<String>) -> Vec<String> {
+        if !similar.is_empty() {
             return similar;
         }
         let cards = self.chat_models();
@@ -156,44 +168,46 @@ impl Names {
             .collect()
     }
 
-    /// The model for a task that answers to unknown names: the default, else the one in use, else
-    /// the only one.
+    /// The model for a task that answers to unknown names and where none is named: the default, else
+    /// the one in use. Where none is, the newest chat model answers; vectors and rankings of two
+    /// models cannot be compared, so of those only one that is alone.
     fn fallback(&self, task: ModelTask) -> Option<ModelCard> {
         let default = self
             .default_model()
-            .map(|default| self.known(&default).ok());
-        match default {
-            Some(Some(card)) if card.task == task => return Some(card),
-            // The default is meant to generate; what it is not is no other one's business.
-            Some(_) if task == ModelTask::Generate => return None,
-            _ => {}
-        }
-        let loaded = self.loaded.get().map_or_else(Vec::new, |loaded| loaded());
-        let last_used = loaded
-            .into_iter()
-            .filter_map(|model| Some((self.library.resolve(&model.id).ok()?, model)))
-            .filter(|(card, _)| card.task == task)
-            .max_by_key(|(_, model)| (model.active_requests > 0, Reverse(model.idle)));
-        if let Some((card, _)) = last_used {
+            .and_then(|default| self.known(&default).ok());
+        if let Some(card) = default.filter(|card| card.task == task) {
             return Some(card);
         }
-        let candidates = match task {
-            ModelTask::Generate => self.chat_models(),
-            ModelTask::Embed | ModelTask::Rerank => {
-                let mut cards = self.library.list();
-                cards.retain(|card| card.task == task);
-                cards
-            }
-        };
-        match candidates.as_slice() {
+        if let Some(card) = self.in_use(task) {
+            return Some(card);
+        }
+        if task == ModelTask::Generate {
+            return self.chat_models().into_iter().next();
+        }
+        let mut cards = self.library.list();
+        cards.retain(|card| card.task == task);
+        match cards.as_slice() {
             [only] => Some(only.clone()),
             _ => None,
         }
     }
 
+    /// The model in memory that is for the task: one that is at work, else the one used last.
+    fn in_use(&self, task: ModelTask) -> Option<ModelCard> {
+        let loaded = self.loaded.get().map_or_else(Vec::new, |loaded| loaded());
+        loaded
+            .into_iter()
+            .filter_map(|model| Some((self.library.resolve(&model.id).ok()?, model)))
+            .filter(|(card, _)| card.task == task)
+            .max_by_key(|(_, model)| (model.active_requests > 0, Reverse(model.idle)))
+            .map(|(card, _)| card)
+    }
+
+    /// Models that chat: those that this machine can run first, and of those the newest.
     fn chat_models(&self) -> Vec<ModelCard> {
         let mut cards = self.library.list();
         cards.retain(|card| card.task == ModelTask::Generate && has_chat_template(&card.path));
+        cards.sort_by_cached_key(|card| (!(self.can_run)(card), Reverse(card.modified_unix)));
         cards
     }
 
@@ -203,16 +217,12 @@ impl Names {
         reference: &str,
         task: ModelTask,
     ) -> Result<ModelCard, InferenceError> {
-        let reference = reference.trim();
         match self.known(reference) {
             // An alias of a model that is gone is not unknown: then another name is missing.
             Err(InferenceError::ModelNotFound {
                 reference: missing,
                 suggestions,
-            }) if missing == reference
-                && is_free(reference)
-                && self.unknown() == UnknownModels::Default =>
-            {
+            }) if missing == reference && self.unknown() == UnknownModels::Default => {
                 self.fallback(task).ok_or(InferenceError::ModelNotFound {
                     reference: missing,
                     suggestions,
@@ -223,22 +233,35 @@ impl Names {
     }
 }
 
-/// A name that could be any provider's. One with an owner or a tag means a certain model, and
-/// another's answer would not be what was asked for.
-fn is_free(reference: &str) -> bool {
-    !reference.is_empty() && !reference.contains(['/', ':'])
+/// What is to be said where no model is named and none can answer.
+fn none_for(task: ModelTask) -> InferenceError {
+    let wanted = match task {
+        ModelTask::Generate => "there is no chat model on this machine yet; download one",
+        ModelTask::Embed => "there is not exactly one embedding model on this machine; name one",
+        ModelTask::Rerank => "there is not exactly one reranker on this machine; name one",
+    };
+    InferenceError::InvalidRequest {
+        param: Some("model".into()),
+        message: format!("no model is named, and {wanted}"),
+    }
 }
 
 impl Catalog for Names {
-    /// Unknown names are taken for a chat's.
-    fn resolve(&self, reference: &str) -> Result<ModelCard, InferenceError> {
-        self.known_or_fallback(reference, ModelTask::Generate)
+    fn choose(
+        &self,
+        reference: Option<&str>,
+        task: ModelTask,
+    ) -> Result<Arc<ModelCard>, InferenceError> {
+        let card = match reference {
+            Some(reference) => self.known_or_fallback(reference.trim(), task)?,
+            None => self.fallback(task).ok_or_else(|| none_for(task))?,
+        };
+        card.expect(task)?;
+        Ok(Arc::new(card))
     }
 
-    fn resolve_for(&self, reference: &str, task: ModelTask) -> Result<ModelCard, InferenceError> {
-        let card = self.known_or_fallback(reference, task)?;
-        card.expect(task)?;
-        Ok(card)
+    fn find(&self, reference: &str) -> Result<Arc<ModelCard>, InferenceError> {
+        self.known(reference).map(Arc::new)
     }
 
     /// The library's models, then those that aliases stand for, under the aliases.
@@ -258,14 +281,19 @@ impl Catalog for Names {
         cards
     }
 
-    fn describe(&self, reference: &str) -> Result<ModelDescription, InferenceError> {
-        self.library.describe(&self.resolve(reference)?.id)
+    fn describe(&self, card: &ModelCard) -> ModelDescription {
+        macmlx_store::models::describe(card)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeMap, fs, path::Path, time::Duration};
+    use std::{
+        collections::BTreeMap,
+        fs,
+        path::Path,
+        time::{Duration, SystemTime},
+    };
 
     use macmlx_settings::{Home, Settings};
     use serde_json::json;
@@ -305,7 +333,18 @@ mod tests {
                 Arc::new(Aliases::new(&home)),
                 Arc::new(LiveSettings::new(&home)),
                 RunNames::default(),
+                |card| !card.id.contains("exotic"),
             )
+        }
+
+        /// Dates all files of a model.
+        fn date(&self, model: &str, unix_seconds: u64) {
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(unix_seconds);
+            let folder = self.folder.path().join("models").join(model);
+            for file in fs::read_dir(folder).unwrap() {
+                let file = fs::File::open(file.unwrap().path()).unwrap();
+                file.set_modified(time).unwrap();
+            }
         }
     }
 
@@ -324,7 +363,7 @@ mod tests {
     }
 
     fn id(names: &Names, reference: &str) -> Option<String> {
-        names.resolve(reference).ok().map(|card| card.id)
+        id_for(names, reference, ModelTask::Generate)
     }
 
     fn loaded(id: &str, active_requests: u32, idle_seconds: u64) -> LoadedModel {
@@ -338,7 +377,8 @@ mod tests {
     }
 
     fn id_for(names: &Names, reference: &str, task: ModelTask) -> Option<String> {
-        names.resolve_for(reference, task).ok().map(|card| card.id)
+        let chosen = names.choose(Some(reference), task);
+        chosen.ok().map(|card| card.id.clone())
     }
 
     #[test]
@@ -374,7 +414,7 @@ mod tests {
             Some("org/embed-1")
         );
         let refused = names
-            .resolve_for("embed-1", ModelTask::Generate)
+            .choose(Some("embed-1"), ModelTask::Generate)
             .unwrap_err();
         assert!(
             refused
@@ -382,7 +422,7 @@ mod tests {
                 .contains("`org/embed-1` makes embeddings"),
             "{refused}"
         );
-        let wrong = names.resolve_for("chat", ModelTask::Embed).unwrap_err();
+        let wrong = names.choose(Some("chat"), ModelTask::Embed).unwrap_err();
         assert!(
             wrong.to_string().contains("`org/chat` generates text"),
             "{wrong}"
@@ -394,7 +434,7 @@ mod tests {
         let local = Local::new(&["org/chat", "org/embed-1", "org/embed-2"]);
         local.set(&json!({"defaultModel": "org/embed-1"}));
         let names = local.names();
-        assert_eq!(id(&names, "gpt-4o"), None);
+        assert_eq!(id(&names, "gpt-4o").as_deref(), Some("org/chat"));
         assert_eq!(
             id_for(&names, "text", ModelTask::Embed).as_deref(),
             Some("org/embed-1")
@@ -434,58 +474,127 @@ mod tests {
         }
     }
 
-    #[test]
-    fn unknown_names_go_to_the_default_then_the_last_used_then_the_only_one() {
-        let local = Local::new(&["org/one", "org/two", "org/base*"]);
-        assert_eq!(id(&local.names(), "gpt-4o"), None);
-        let names = local.names();
-        names.ask(|| vec![loaded("org/one", 0, 5), loaded("org/two", 0, 60)]);
-        assert_eq!(id(&names, "gpt-4o").as_deref(), Some("org/one"));
-        let names = local.names();
-        names.ask(|| vec![loaded("org/one", 0, 5), loaded("org/two", 1, 0)]);
-        assert_eq!(id(&names, "claude-opus-5-5").as_deref(), Some("org/two"));
-        // Also of a server that runs.
-        local.set(&json!({"defaultModel": "one"}));
-        assert_eq!(id(&names, "anything").as_deref(), Some("org/one"));
-        let mut names = local.names();
-        names.run.default_model = Some("two".into());
-        assert_eq!(id(&names, "anything").as_deref(), Some("org/two"));
-        let single = Local::new(&["org/one", "org/base*"]);
-        assert_eq!(id(&single.names(), "gpt-4o").as_deref(), Some("org/one"));
+    /// What answers where none is named is what answers to a name that nobody knows.
+    fn chosen(names: &Names) -> Option<String> {
+        let unnamed = names.choose(None, ModelTask::Generate);
+        let unnamed = unnamed.ok().map(|card| card.id.clone());
+        assert_eq!(unnamed, id(names, "gpt-4o"));
+        unnamed
     }
 
     #[test]
-    fn a_name_that_means_a_certain_model_is_not_answered_by_another() {
-        let local = Local::new(&["org/small"]);
+    fn unknown_names_go_to_the_default_then_the_last_used_then_the_newest() {
+        let local = Local::new(&["org/one", "org/two", "org/base*", "org/exotic"]);
+        for (model, unix_seconds) in [("one", 5), ("two", 7), ("base", 9), ("exotic", 9)] {
+            local.date(&format!("org/{model}"), unix_seconds);
+        }
         let names = local.names();
-        for reference in ["org/smell", "qwen3:8b", "", "claude-other/model"] {
+        assert_eq!(chosen(&names).as_deref(), Some("org/two"));
+        local.date("org/one", 8);
+        assert_eq!(chosen(&names).as_deref(), Some("org/one"));
+        local.date("org/two", 8);
+        assert_eq!(chosen(&names).as_deref(), Some("org/one"), "by name then");
+        names.ask(|| vec![loaded("org/two", 0, 5), loaded("org/one", 0, 60)]);
+        assert_eq!(chosen(&names).as_deref(), Some("org/two"));
+        let names = local.names();
+        names.ask(|| vec![loaded("org/two", 0, 5), loaded("org/one", 1, 0)]);
+        assert_eq!(chosen(&names).as_deref(), Some("org/one"));
+        // Also of a server that runs.
+        local.set(&json!({"defaultModel": "two"}));
+        assert_eq!(chosen(&names).as_deref(), Some("org/two"));
+        let mut names = local.names();
+        names.run.default_model = Some("one".into());
+        assert_eq!(chosen(&names).as_deref(), Some("org/one"));
+        local.set(&json!({"defaultModel": "org/gone"}));
+        assert_eq!(chosen(&local.names()).as_deref(), Some("org/one"));
+    }
+
+    #[test]
+    fn a_model_that_cannot_run_answers_only_where_no_other_chats() {
+        let local = Local::new(&["org/exotic", "org/base*"]);
+        assert_eq!(chosen(&local.names()).as_deref(), Some("org/exotic"));
+        let none = Local::new(&["org/base*", "org/embed"]);
+        assert_eq!(chosen(&none.names()), None);
+        let error = none.names().choose(None, ModelTask::Generate).unwrap_err();
+        assert!(error.to_string().contains("no chat model"), "{error}");
+    }
+
+    /// Names of models that are not here, as clients have them.
+    fn foreign_names() -> [String; 14] {
+        [
+            "gpt-4o".into(),
+            "llama3.2".into(),
+            "llama3.2:latest".into(),
+            "qwen3:8b".into(),
+            "openai/gpt-4o-mini".into(),
+            "ollama/llama3".into(),
+            "models/gemini-pro".into(),
+            "claude-other/model".into(),
+            "claude-opus-4-1-20250805".into(),
+            "org/smell".into(),
+            "my model (new)".into(),
+            "模型-🦙".into(),
+            "hf.co/owner/name-GGUF:Q4_K_M".into(),
+            "x".repeat(5000),
+        ]
+    }
+
+    #[test]
+    fn any_name_that_nobody_knows_is_answered_and_never_found() {
+        let local = Local::new(&["org/small", "org/embed"]);
+        let names = local.names();
+        for name in foreign_names() {
+            assert_eq!(id(&names, &name).as_deref(), Some("org/small"), "{name}");
+            let embedded = id_for(&names, &name, ModelTask::Embed);
+            assert_eq!(embedded.as_deref(), Some("org/embed"), "{name}");
             assert!(
-                matches!(
-                    names.resolve(reference),
-                    Err(InferenceError::ModelNotFound { .. })
-                ),
-                "{reference}"
+                matches!(names.find(&name), Err(InferenceError::ModelNotFound { .. })),
+                "{name}"
             );
         }
-        let Err(InferenceError::ModelNotFound { suggestions, .. }) = names.resolve("org/smell")
-        else {
+        let Err(InferenceError::ModelNotFound { suggestions, .. }) = names.find("org/smell") else {
             panic!("found");
         };
-        assert_eq!(suggestions, ["org/small"]);
+        assert_eq!(suggestions[0], "org/small");
+        for known in ["org/small:latest", "small:latest", "SMALL", " small "] {
+            assert_eq!(id(&names, known).as_deref(), Some("org/small"), "{known}");
+            assert_eq!(names.find(known).unwrap().id, "org/small", "{known}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_no_name() {
+        let local = Local::new(&["org/small"]);
+        for empty in ["", "  "] {
+            for error in [
+                local.names().find(empty).unwrap_err(),
+                local
+                    .names()
+                    .choose(Some(empty), ModelTask::Generate)
+                    .unwrap_err(),
+            ] {
+                let InferenceError::InvalidRequest { param, .. } = error else {
+                    panic!("{error}");
+                };
+                assert_eq!(param.as_deref(), Some("model"));
+            }
+        }
     }
 
     #[test]
     fn unknown_names_are_refused_when_that_is_wanted() {
         let local = Local::new(&["org/small"]);
         local.set(&json!({"unknownModels": "refuse"}));
-        let error = local.names().resolve("gpt-4o").unwrap_err();
-        assert_eq!(
-            error,
-            InferenceError::ModelNotFound {
-                reference: "gpt-4o".into(),
-                suggestions: vec!["org/small".into()],
-            }
-        );
+        let names = local.names();
+        for name in foreign_names() {
+            let error = names.choose(Some(&name), ModelTask::Generate).unwrap_err();
+            let InferenceError::ModelNotFound { suggestions, .. } = error else {
+                panic!("{name}: {error}");
+            };
+            assert_eq!(suggestions, ["org/small"], "{name}");
+        }
+        let unnamed = names.choose(None, ModelTask::Generate).unwrap();
+        assert_eq!(unnamed.id, "org/small");
     }
 
     #[test]
@@ -495,7 +604,13 @@ mod tests {
         fs::write(local.folder.path().join("settings.json"), text).unwrap();
         let names = local.names();
         assert_eq!(id(&names, "gpt-4o").as_deref(), Some("org/small"));
-        assert!(names.resolve("gone").is_err());
+        assert!(names.find("gone").is_err());
+        let Err(InferenceError::ModelNotFound { reference, .. }) =
+            names.choose(Some("gone"), ModelTask::Generate)
+        else {
+            panic!("another model answers for one that is gone");
+        };
+        assert_eq!(reference, "org/other");
         assert_eq!(names.list().len(), 2);
         assert_eq!(
             *names.aliases.all(),

@@ -18,7 +18,7 @@ use macmlx_control::{
     settings::SettingsSources,
     status::{self, Sources},
 };
-use macmlx_inference::Backend;
+use macmlx_inference::{Backend, Catalog, ModelCard};
 use macmlx_mcp::{Approvals, LoginShell, Pool, PoolSetup, ToolLoop};
 use macmlx_server::{ApiKey, ApiKeySource, Options};
 use macmlx_settings::{Home, McpServers, ModelParametersFolder, ToolPolicies};
@@ -50,7 +50,7 @@ pub(crate) struct Parts {
     is_private: bool,
     server_options: Options,
     /// Model to load when the door opens first.
-    preload: Option<String>,
+    preload: Option<Arc<ModelCard>>,
 }
 
 impl fmt::Debug for Parts {
@@ -74,12 +74,7 @@ impl Parts {
             default_model: options.model.clone(),
             unknown: options.unknown_models,
         };
-        let names = Arc::new(Names::new(
-            host.library.clone(),
-            host.aliases.clone(),
-            host.live.clone(),
-            run,
-        ));
+        let names = Arc::new(host.names_of(run));
         let preload = preload(&names, options)?;
         let claim = if options.is_private {
             None
@@ -95,11 +90,9 @@ impl Parts {
         let parameters = parameters(host, options);
         let backend: Arc<dyn Backend> = Arc::new(Counted::new(
             Arc::new(ModelDefaults::new(
-                answering(host, options, &names)?,
-                names.clone(),
+                answering(host, options)?,
                 parameters.clone(),
             )),
-            names.clone(),
             activity.clone(),
             events.clone(),
         ));
@@ -281,14 +274,14 @@ pub(crate) fn forward(parts: &Parts, host: &Host) -> Vec<AbortHandle> {
         .collect()
 }
 
-/// The id of the model to load first. One that the command line names must be there; one that the
+/// The model to load first. One that the command line names must be there; one that the
 /// settings name may be gone by now.
-fn preload(names: &Names, options: &AppOptions) -> anyhow::Result<Option<String>> {
+fn preload(names: &Names, options: &AppOptions) -> anyhow::Result<Option<Arc<ModelCard>>> {
     let Some(reference) = names.default_model() else {
         return Ok(None);
     };
-    match names.known(&reference) {
-        Ok(card) => Ok(Some(card.id)),
+    match names.find(&reference) {
+        Ok(card) => Ok(Some(card)),
         Err(error) if options.model.is_some() => Err(error.into()),
         Err(error) => {
             tracing::warn!(model = reference, %error, "the default model is not loaded");
@@ -333,20 +326,16 @@ fn server_options(host: &Host, options: &AppOptions, token: &str) -> anyhow::Res
     not(feature = "playback"),
     expect(clippy::unnecessary_wraps, reason = "a script may be unreadable")
 )]
-fn answering(
-    host: &Host,
-    options: &AppOptions,
-    names: &Arc<Names>,
-) -> anyhow::Result<Arc<dyn Backend>> {
+fn answering(host: &Host, options: &AppOptions) -> anyhow::Result<Arc<dyn Backend>> {
     #[cfg(feature = "playback")]
     if let Some(path) = &options.playback {
         let script = macmlx_playback::Script::read(path)
             .with_context(|| format!("cannot play {}", path.display()))?;
-        let playback = macmlx_playback::Playback::new(script, names.clone());
+        let playback = macmlx_playback::Playback::new(script);
         return Ok(Arc::new(playback));
     }
     let _ = options;
-    Ok(Arc::new(host.engine(names.clone())))
+    Ok(Arc::new(host.engine()))
 }
 
 /// Parameters of models. Aliases that older versions kept there become names, except for a command

@@ -1,74 +1,88 @@
 //! The seam between whoever asks and whatever generates.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use futures::{FutureExt, future::BoxFuture, stream::BoxStream};
 
 use crate::{
     ChatPrompt, EmbedRequest, Embeddings, GenerateRequest, GenerationEvent, InferenceError,
-    ReasoningOptions, Relevance, RerankRequest,
+    ModelCard, ReasoningOptions, Relevance, RerankRequest,
 };
 
 /// Events of one request. Dropping it cancels the request, also during prefill.
 pub type EventStream = BoxStream<'static, Result<GenerationEvent, InferenceError>>;
 
 /// Something that generates text: the MLX engine, a script in tests, a tool loop around either.
+///
+/// A backend is told which model it is to use: [`crate::Catalog::choose`] has decided it at the edge.
+/// The `model` of a request is no more than the client's spelling.
 pub trait Backend: Send + Sync + 'static {
     /// Checks and admits a request.
     ///
-    /// What is wrong with the request itself (unknown model, template refusal, context length,
-    /// unsupported parameter) is the outer error, so that a dialect can still choose a status code.
+    /// What is wrong with the request itself (template refusal, context length, unsupported
+    /// parameter) is the outer error, so that a dialect can still choose a status code.
     /// After the first event only failures of the machine come, as the stream's last item.
     fn generate(
         &self,
+        model: Arc<ModelCard>,
         request: GenerateRequest,
     ) -> BoxFuture<'_, Result<EventStream, InferenceError>>;
 
     /// Turns texts into vectors. All or nothing; dropping the future cancels the request. A backend
     /// that only generates need not take this on.
-    fn embed(&self, request: EmbedRequest) -> BoxFuture<'_, Result<Embeddings, InferenceError>> {
-        only_generates(request.model)
+    fn embed(
+        &self,
+        model: Arc<ModelCard>,
+        _: EmbedRequest,
+    ) -> BoxFuture<'_, Result<Embeddings, InferenceError>> {
+        only_generates(&model)
     }
 
     /// Scores documents against a query. As [`Self::embed`] otherwise.
-    fn rerank(&self, request: RerankRequest) -> BoxFuture<'_, Result<Relevance, InferenceError>> {
-        only_generates(request.model)
+    fn rerank(
+        &self,
+        model: Arc<ModelCard>,
+        _: RerankRequest,
+    ) -> BoxFuture<'_, Result<Relevance, InferenceError>> {
+        only_generates(&model)
     }
 
     /// Token ids of a text or a rendered conversation.
-    fn tokenize(&self, request: TokenizeRequest)
-    -> BoxFuture<'_, Result<Vec<u32>, InferenceError>>;
+    fn tokenize(
+        &self,
+        model: Arc<ModelCard>,
+        request: TokenizeRequest,
+    ) -> BoxFuture<'_, Result<Vec<u32>, InferenceError>>;
 
     /// Text of token ids, special tokens included.
     fn detokenize(
         &self,
-        model: String,
+        model: Arc<ModelCard>,
         tokens: Vec<u32>,
     ) -> BoxFuture<'_, Result<String, InferenceError>>;
 
     /// What a model can do, from its tokenizer and chat template. Does not load weights.
-    fn traits(&self, model: String) -> BoxFuture<'_, Result<ModelTraits, InferenceError>>;
+    fn traits(&self, model: Arc<ModelCard>) -> BoxFuture<'_, Result<ModelTraits, InferenceError>>;
 
-    /// Loads a model ahead of its first request; returns its id.
-    fn load(&self, model: String) -> BoxFuture<'_, Result<String, InferenceError>>;
+    /// Loads a model ahead of its first request.
+    fn load(&self, model: Arc<ModelCard>) -> BoxFuture<'_, Result<(), InferenceError>>;
 
-    /// Drops a model's weights once its running requests have ended; returns whether it was loaded.
-    fn unload(&self, model: String) -> BoxFuture<'_, Result<bool, InferenceError>>;
+    /// Drops the weights of the model with this id once its running requests have ended; returns
+    /// whether it was loaded. Its files may be gone by now.
+    fn unload(&self, id: String) -> BoxFuture<'_, Result<bool, InferenceError>>;
 
     /// Models whose weights are in memory.
     fn loaded(&self) -> Vec<LoadedModel>;
 }
 
 fn only_generates<T: Send + 'static>(
-    model: String,
+    model: &ModelCard,
 ) -> BoxFuture<'static, Result<T, InferenceError>> {
-    async move {
-        Err(InferenceError::InvalidRequest {
-            param: Some("model".into()),
-            message: format!("`{model}` generates text and does nothing else here"),
-        })
-    }
-    .boxed()
+    let error = InferenceError::InvalidRequest {
+        param: Some("model".into()),
+        message: format!("`{}` generates text and does nothing else here", model.id),
+    };
+    async move { Err(error) }.boxed()
 }
 
 /// A backend around another one: what it does not take on itself, the inner one does.
@@ -81,81 +95,101 @@ pub trait Layer: Send + Sync + 'static {
     /// See [`Backend::generate`].
     fn generate(
         &self,
+        model: Arc<ModelCard>,
         request: GenerateRequest,
     ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
-        self.inner().generate(request)
+        self.inner().generate(model, request)
     }
 
     /// See [`Backend::embed`].
-    fn embed(&self, request: EmbedRequest) -> BoxFuture<'_, Result<Embeddings, InferenceError>> {
-        self.inner().embed(request)
+    fn embed(
+        &self,
+        model: Arc<ModelCard>,
+        request: EmbedRequest,
+    ) -> BoxFuture<'_, Result<Embeddings, InferenceError>> {
+        self.inner().embed(model, request)
     }
 
     /// See [`Backend::rerank`].
-    fn rerank(&self, request: RerankRequest) -> BoxFuture<'_, Result<Relevance, InferenceError>> {
-        self.inner().rerank(request)
+    fn rerank(
+        &self,
+        model: Arc<ModelCard>,
+        request: RerankRequest,
+    ) -> BoxFuture<'_, Result<Relevance, InferenceError>> {
+        self.inner().rerank(model, request)
     }
 
     /// See [`Backend::tokenize`].
     fn tokenize(
         &self,
+        model: Arc<ModelCard>,
         request: TokenizeRequest,
     ) -> BoxFuture<'_, Result<Vec<u32>, InferenceError>> {
-        self.inner().tokenize(request)
+        self.inner().tokenize(model, request)
     }
 
     /// See [`Backend::load`].
-    fn load(&self, model: String) -> BoxFuture<'_, Result<String, InferenceError>> {
+    fn load(&self, model: Arc<ModelCard>) -> BoxFuture<'_, Result<(), InferenceError>> {
         self.inner().load(model)
     }
 
     /// See [`Backend::unload`].
-    fn unload(&self, model: String) -> BoxFuture<'_, Result<bool, InferenceError>> {
-        self.inner().unload(model)
+    fn unload(&self, id: String) -> BoxFuture<'_, Result<bool, InferenceError>> {
+        self.inner().unload(id)
     }
 }
 
 impl<L: Layer> Backend for L {
     fn generate(
         &self,
+        model: Arc<ModelCard>,
         request: GenerateRequest,
     ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
-        Layer::generate(self, request)
+        Layer::generate(self, model, request)
     }
 
-    fn embed(&self, request: EmbedRequest) -> BoxFuture<'_, Result<Embeddings, InferenceError>> {
-        Layer::embed(self, request)
+    fn embed(
+        &self,
+        model: Arc<ModelCard>,
+        request: EmbedRequest,
+    ) -> BoxFuture<'_, Result<Embeddings, InferenceError>> {
+        Layer::embed(self, model, request)
     }
 
-    fn rerank(&self, request: RerankRequest) -> BoxFuture<'_, Result<Relevance, InferenceError>> {
-        Layer::rerank(self, request)
+    fn rerank(
+        &self,
+        model: Arc<ModelCard>,
+        request: RerankRequest,
+    ) -> BoxFuture<'_, Result<Relevance, InferenceError>> {
+        Layer::rerank(self, model, request)
     }
 
     fn tokenize(
         &self,
+        model: Arc<ModelCard>,
         request: TokenizeRequest,
     ) -> BoxFuture<'_, Result<Vec<u32>, InferenceError>> {
-        Layer::tokenize(self, request)
+        Layer::tokenize(self, model, request)
     }
 
     fn detokenize(
         &self,
-        model: String,
+        model: Arc<ModelCard>,
         tokens: Vec<u32>,
     ) -> BoxFuture<'_, Result<String, InferenceError>> {
         self.inner().detokenize(model, tokens)
     }
 
-    fn traits(&self, model: String) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
+    fn traits(&self, model: Arc<ModelCard>) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
         self.inner().traits(model)
     }
 
-    fn load(&self, model: String) -> BoxFuture<'_, Result<String, InferenceError>> {
+    fn load(&self, model: Arc<ModelCard>) -> BoxFuture<'_, Result<(), InferenceError>> {
         Layer::load(self, model)
     }
 
-    fn unload(&self, model: String) -> BoxFuture<'_, Result<bool, InferenceError>> {
-        Layer::unload(self, model)
+    fn unload(&self, id: String) -> BoxFuture<'_, Result<bool, InferenceError>> {
+        Layer::unload(self, id)
     }
 
     fn loaded(&self) -> Vec<LoadedModel> {
@@ -166,6 +200,7 @@ impl<L: Layer> Backend for L {
 /// What to tokenize.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TokenizeRequest {
+    /// Model reference as the client typed it.
     pub model: String,
     pub input: TokenizeInput,
 }

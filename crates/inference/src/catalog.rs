@@ -1,29 +1,33 @@
 //! What models there are on this machine, without knowing where or how they are kept.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use serde_json::Value;
 
 use crate::{InferenceError, ModelTask};
 
-/// The local models. Implemented by the store; the engine and the dialects only ask.
+/// The local models under every name they answer to.
 pub trait Catalog: Send + Sync + 'static {
-    /// Finds the model a client's reference means: full id, bare name, path, unique prefix.
-    fn resolve(&self, reference: &str) -> Result<ModelCard, InferenceError>;
+    /// Decides which model a request is for. What a client typed may be any model's name, or none:
+    /// then a model for `task` answers whose turn it is (see README, "Which model answers"). A model
+    /// that is named and is for something else is refused. May read the disk.
+    ///
+    /// `None` asks for the model that answers when none is named. An empty name is refused.
+    fn choose(
+        &self,
+        reference: Option<&str>,
+        task: ModelTask,
+    ) -> Result<Arc<ModelCard>, InferenceError>;
 
-    /// As [`Self::resolve`], of models for `task`; one that is for something else is refused. A name
-    /// that is nobody's may mean another model for each task.
-    fn resolve_for(&self, reference: &str, task: ModelTask) -> Result<ModelCard, InferenceError> {
-        let card = self.resolve(reference)?;
-        card.expect(task)?;
-        Ok(card)
-    }
+    /// Finds the model that a reference names, for a question about it: full id, bare name, path,
+    /// unique prefix, alias. Never another model. May read the disk.
+    fn find(&self, reference: &str) -> Result<Arc<ModelCard>, InferenceError>;
 
     /// All local models that can be loaded, in a stable order.
     fn list(&self) -> Vec<ModelCard>;
 
     /// What the files beside a model's weights say about it. Reads the disk.
-    fn describe(&self, reference: &str) -> Result<ModelDescription, InferenceError>;
+    fn describe(&self, card: &ModelCard) -> ModelDescription;
 }
 
 /// What is known of a local model without loading it.

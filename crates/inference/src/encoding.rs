@@ -1,31 +1,63 @@
 //! Texts turned into vectors and scores.
 
+use std::sync::Arc;
+
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{Backend, InferenceError};
+use crate::{Backend, InferenceError, ModelCard};
 
 /// What a backend is asked for that is answered as a whole, and the method that answers it.
 pub trait Question: Serialize + Send {
     type Answer: DeserializeOwned + Send + 'static;
 
-    /// Asks. Dropping the future cancels the request.
-    fn put(self, backend: &dyn Backend) -> BoxFuture<'_, Result<Self::Answer, InferenceError>>;
+    /// What the model that answers must be for.
+    const TASK: ModelTask;
+
+    /// Model reference as the client typed it.
+    fn model(&self) -> &str;
+
+    /// Asks the backend for this model's answer. Dropping the future cancels the request.
+    fn put(
+        self,
+        backend: &dyn Backend,
+        model: Arc<ModelCard>,
+    ) -> BoxFuture<'_, Result<Self::Answer, InferenceError>>;
 }
 
 impl Question for EmbedRequest {
     type Answer = Embeddings;
 
-    fn put(self, backend: &dyn Backend) -> BoxFuture<'_, Result<Embeddings, InferenceError>> {
-        backend.embed(self)
+    const TASK: ModelTask = ModelTask::Embed;
+
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn put(
+        self,
+        backend: &dyn Backend,
+        model: Arc<ModelCard>,
+    ) -> BoxFuture<'_, Result<Embeddings, InferenceError>> {
+        backend.embed(model, self)
     }
 }
 
 impl Question for RerankRequest {
     type Answer = Relevance;
 
-    fn put(self, backend: &dyn Backend) -> BoxFuture<'_, Result<Relevance, InferenceError>> {
-        backend.rerank(self)
+    const TASK: ModelTask = ModelTask::Rerank;
+
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn put(
+        self,
+        backend: &dyn Backend,
+        model: Arc<ModelCard>,
+    ) -> BoxFuture<'_, Result<Relevance, InferenceError>> {
+        backend.rerank(model, self)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{Grammar, Message, SamplingParams, ToolChoice, ToolDefinition};
 /// One request for one or more generations from the same prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GenerateRequest {
-    /// Model reference as the client typed it; [`crate::Catalog::resolve`] gives it a meaning.
+    /// Model reference as the client typed it; [`crate::Catalog::choose`] gives it a meaning.
     pub model: String,
     pub prompt: Prompt,
     pub sampling: SamplingParams,

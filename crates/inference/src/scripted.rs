@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream, stream::BoxStream};
@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::{
     Backend, Catalog, EmbedRequest, Embeddings, EncoderInput, EventStream, GenerateRequest,
     GenerationEvent, InferenceError, LoadedModel, ModelCard, ModelDescription, ModelFiles,
-    ModelFilesError, ModelTraits, PullProgress, Relevance, RerankRequest, TokenizeInput,
+    ModelFilesError, ModelTask, ModelTraits, PullProgress, Relevance, RerankRequest, TokenizeInput,
     TokenizeRequest,
 };
 
@@ -57,6 +57,7 @@ impl ScriptedBackend {
 impl Backend for ScriptedBackend {
     fn generate(
         &self,
+        _: Arc<ModelCard>,
         request: GenerateRequest,
     ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
         self.seen
@@ -82,7 +83,11 @@ impl Backend for ScriptedBackend {
 
     /// One token a character; the vector is how often the text has each of `a`, `b`, `c`, scaled to
     /// length 1.
-    fn embed(&self, request: EmbedRequest) -> BoxFuture<'_, Result<Embeddings, InferenceError>> {
+    fn embed(
+        &self,
+        model: Arc<ModelCard>,
+        request: EmbedRequest,
+    ) -> BoxFuture<'_, Result<Embeddings, InferenceError>> {
         let texts: Vec<String> = request
             .inputs
             .into_iter()
@@ -92,7 +97,7 @@ impl Backend for ScriptedBackend {
             })
             .collect();
         let embeddings = Embeddings {
-            model: request.model,
+            model: model.id.clone(),
             prompt_tokens: count(texts.iter()),
             vectors: texts.iter().map(|text| letters(text)).collect(),
             ..Embeddings::default()
@@ -101,7 +106,11 @@ impl Backend for ScriptedBackend {
     }
 
     /// One token a character; the score is the part of the query's characters that the document has.
-    fn rerank(&self, request: RerankRequest) -> BoxFuture<'_, Result<Relevance, InferenceError>> {
+    fn rerank(
+        &self,
+        model: Arc<ModelCard>,
+        request: RerankRequest,
+    ) -> BoxFuture<'_, Result<Relevance, InferenceError>> {
         let query = &request.query;
         let score = |document: &String| {
             let hits = query.chars().filter(|c| document.contains(*c)).count();
@@ -110,7 +119,7 @@ impl Backend for ScriptedBackend {
         let relevance = Relevance {
             scores: request.documents.iter().map(score).collect(),
             prompt_tokens: count(request.documents.iter().chain([query])),
-            model: request.model,
+            model: model.id.clone(),
             ..Relevance::default()
         };
         async move { Ok(relevance) }.boxed()
@@ -119,6 +128,7 @@ impl Backend for ScriptedBackend {
     /// One token a character, its code point.
     fn tokenize(
         &self,
+        _: Arc<ModelCard>,
         request: TokenizeRequest,
     ) -> BoxFuture<'_, Result<Vec<u32>, InferenceError>> {
         let text = match request.input {
@@ -134,14 +144,14 @@ impl Backend for ScriptedBackend {
 
     fn detokenize(
         &self,
-        _model: String,
+        _: Arc<ModelCard>,
         tokens: Vec<u32>,
     ) -> BoxFuture<'_, Result<String, InferenceError>> {
         async move { Ok(tokens.into_iter().filter_map(char::from_u32).collect()) }.boxed()
     }
 
     /// A model that can do everything but see.
-    fn traits(&self, _model: String) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
+    fn traits(&self, _: Arc<ModelCard>) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
         let traits = ModelTraits {
             chat_template: Some("{{ messages }}".into()),
             calls_tools: true,
@@ -152,11 +162,11 @@ impl Backend for ScriptedBackend {
         async move { Ok(traits) }.boxed()
     }
 
-    fn load(&self, model: String) -> BoxFuture<'_, Result<String, InferenceError>> {
-        async move { Ok(model) }.boxed()
+    fn load(&self, _: Arc<ModelCard>) -> BoxFuture<'_, Result<(), InferenceError>> {
+        async move { Ok(()) }.boxed()
     }
 
-    fn unload(&self, _model: String) -> BoxFuture<'_, Result<bool, InferenceError>> {
+    fn unload(&self, _: String) -> BoxFuture<'_, Result<bool, InferenceError>> {
         async move { Ok(false) }.boxed()
     }
 
@@ -175,20 +185,54 @@ fn letters(text: &str) -> Vec<f32> {
     counts.map(|n| n / length.max(1.0)).to_vec()
 }
 
-/// A fixed list of models.
+impl ModelCard {
+    /// A model that generates, of which no more is known than its id.
+    pub fn scripted(id: &str) -> Self {
+        Self {
+            id: id.into(),
+            path: "/nowhere".into(),
+            model_type: "llama".into(),
+            task: ModelTask::Generate,
+            context_length: None,
+            size_bytes: 0,
+            quantization: None,
+            parameters: None,
+            modified_unix: 0,
+            digest: "0".repeat(64),
+        }
+    }
+}
+
+/// A fixed list of models. A name that none of them has means the first one for the task.
 #[derive(Debug, Default)]
 pub struct ScriptedCatalog(pub Vec<ModelCard>);
 
 impl Catalog for ScriptedCatalog {
-    fn resolve(&self, reference: &str) -> Result<ModelCard, InferenceError> {
-        self.0
-            .iter()
-            .find(|card| card.id == reference)
-            .cloned()
-            .ok_or_else(|| InferenceError::ModelNotFound {
-                reference: reference.into(),
-                suggestions: Vec::new(),
-            })
+    fn choose(
+        &self,
+        reference: Option<&str>,
+        task: ModelTask,
+    ) -> Result<Arc<ModelCard>, InferenceError> {
+        let reference = reference.unwrap_or_default();
+        if let Ok(card) = self.find(reference) {
+            card.expect(task)?;
+            return Ok(card);
+        }
+        let first = self.0.iter().find(|card| card.task == task);
+        first
+            .map(|card| Arc::new(card.clone()))
+            .ok_or_else(|| not_found(reference))
+    }
+
+    /// By id, or its part after the slash.
+    fn find(&self, reference: &str) -> Result<Arc<ModelCard>, InferenceError> {
+        let is_named = |card: &&ModelCard| {
+            card.id == reference || card.id.rsplit('/').next() == Some(reference)
+        };
+        let found = self.0.iter().find(is_named);
+        found
+            .map(|card| Arc::new(card.clone()))
+            .ok_or_else(|| not_found(reference))
     }
 
     fn list(&self) -> Vec<ModelCard> {
@@ -196,12 +240,18 @@ impl Catalog for ScriptedCatalog {
     }
 
     /// As little as a config can say.
-    fn describe(&self, reference: &str) -> Result<ModelDescription, InferenceError> {
-        let card = self.resolve(reference)?;
-        Ok(ModelDescription {
+    fn describe(&self, card: &ModelCard) -> ModelDescription {
+        ModelDescription {
             config: json!({"model_type": card.model_type}),
             ..ModelDescription::default()
-        })
+        }
+    }
+}
+
+fn not_found(reference: &str) -> InferenceError {
+    InferenceError::ModelNotFound {
+        reference: reference.into(),
+        suggestions: Vec::new(),
     }
 }
 

@@ -7,8 +7,8 @@ use std::{
 
 use futures::{FutureExt, future::BoxFuture};
 use macmlx_inference::{
-    Backend, Catalog, EventStream, GenerateRequest, InferenceError, LoadedModel, ModelTraits,
-    TokenizeInput, TokenizeRequest,
+    Backend, EventStream, GenerateRequest, InferenceError, LoadedModel, ModelCard, ModelTask,
+    ModelTraits, TokenizeInput, TokenizeRequest,
 };
 
 use crate::{
@@ -37,12 +37,12 @@ struct Stage {
 }
 
 impl Playback {
-    pub fn new(script: Script, catalog: Arc<dyn Catalog>) -> Self {
+    pub fn new(script: Script) -> Self {
         Self {
             stage: Arc::new(Stage {
                 played: Mutex::new(vec![false; script.turns.len()]),
                 script,
-                models: Models::new(catalog),
+                models: Models::default(),
                 prefixes: Mutex::default(),
             }),
         }
@@ -66,10 +66,10 @@ impl Playback {
 
     async fn with_model<T: Send + 'static>(
         &self,
-        reference: String,
+        card: Arc<ModelCard>,
         work: impl FnOnce(&Stage, &PlayedModel) -> Result<T, InferenceError> + Send + 'static,
     ) -> Result<T, InferenceError> {
-        self.blocking(move |stage| work(stage, &*stage.models.find_blocking(&reference)?))
+        self.blocking(move |stage| work(stage, &*stage.models.get_blocking(&card)?))
             .await
     }
 }
@@ -77,12 +77,13 @@ impl Playback {
 impl Stage {
     fn perform_blocking(
         self: &Arc<Self>,
+        card: &ModelCard,
         mut request: GenerateRequest,
     ) -> Result<Performance, InferenceError> {
         if request.choices == 0 {
             return Err(invalid("n", "`n` must be at least 1"));
         }
-        let model = self.models.find_blocking(&request.model)?;
+        let model = self.models.get_blocking(card)?;
         let mut rendered = model.chat.prompt(&request.prompt, &request.reasoning)?;
         if rendered.tokens.is_empty() {
             return Err(invalid("prompt", "the prompt is empty"));
@@ -173,11 +174,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Backend for Playback {
     fn generate(
         &self,
+        model: Arc<ModelCard>,
         request: GenerateRequest,
     ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
         async move {
+            model.expect(ModelTask::Generate)?;
             let performance = self
-                .blocking(move |stage| stage.perform_blocking(request))
+                .blocking(move |stage| stage.perform_blocking(&model, request))
                 .await?;
             Ok(performance.events())
         }
@@ -186,10 +189,10 @@ impl Backend for Playback {
 
     fn tokenize(
         &self,
+        model: Arc<ModelCard>,
         request: TokenizeRequest,
     ) -> BoxFuture<'_, Result<Vec<u32>, InferenceError>> {
-        let TokenizeRequest { model, input } = request;
-        self.with_model(model, move |_, model| match input {
+        self.with_model(model, move |_, model| match request.input {
             TokenizeInput::Text {
                 text,
                 add_special_tokens,
@@ -203,7 +206,7 @@ impl Backend for Playback {
 
     fn detokenize(
         &self,
-        model: String,
+        model: Arc<ModelCard>,
         tokens: Vec<u32>,
     ) -> BoxFuture<'_, Result<String, InferenceError>> {
         self.with_model(model, move |_, model| {
@@ -212,22 +215,22 @@ impl Backend for Playback {
         .boxed()
     }
 
-    fn traits(&self, model: String) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
+    fn traits(&self, model: Arc<ModelCard>) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
         self.with_model(model, |_, model| Ok(model.chat.traits()))
             .boxed()
     }
 
-    fn load(&self, model: String) -> BoxFuture<'_, Result<String, InferenceError>> {
+    fn load(&self, model: Arc<ModelCard>) -> BoxFuture<'_, Result<(), InferenceError>> {
         self.with_model(model, |stage, model| {
             stage.models.load(&model.card);
-            Ok(model.card.id.clone())
+            Ok(())
         })
         .boxed()
     }
 
-    fn unload(&self, model: String) -> BoxFuture<'_, Result<bool, InferenceError>> {
-        self.blocking(move |stage| stage.models.unload_blocking(&model))
-            .boxed()
+    fn unload(&self, id: String) -> BoxFuture<'_, Result<bool, InferenceError>> {
+        let was_loaded = self.stage.models.unload(&id);
+        async move { Ok(was_loaded) }.boxed()
     }
 
     fn loaded(&self) -> Vec<LoadedModel> {

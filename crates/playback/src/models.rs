@@ -7,7 +7,7 @@ use std::{
 };
 
 use macmlx_chat::ChatModel;
-use macmlx_inference::{Catalog, InferenceError, LoadedModel, ModelCard};
+use macmlx_inference::{InferenceError, LoadedModel, ModelCard};
 
 /// A model without weights.
 #[derive(Debug)]
@@ -17,20 +17,10 @@ pub(crate) struct PlayedModel {
 }
 
 /// All of them.
+#[derive(Debug, Default)]
 pub(crate) struct Models {
-    catalog: Arc<dyn Catalog>,
     known: Mutex<HashMap<String, Arc<PlayedModel>>>,
     loaded: Arc<Mutex<BTreeMap<String, Loaded>>>,
-}
-
-impl std::fmt::Debug for Models {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("Models")
-            .field("known", &self.known)
-            .field("loaded", &self.loaded)
-            .finish_non_exhaustive()
-    }
 }
 
 #[derive(Debug)]
@@ -49,27 +39,20 @@ pub(crate) struct Running {
 }
 
 impl Models {
-    pub(crate) fn new(catalog: Arc<dyn Catalog>) -> Self {
-        Self {
-            catalog,
-            known: Mutex::default(),
-            loaded: Arc::default(),
-        }
-    }
-
-    /// The model a reference means; its folder is read again when it has changed.
-    pub(crate) fn find_blocking(
+    /// The model of a card; its folder is read again when it has changed.
+    pub(crate) fn get_blocking(
         &self,
-        reference: &str,
+        card: &ModelCard,
     ) -> Result<Arc<PlayedModel>, InferenceError> {
-        let card = self.catalog.resolve(reference)?;
         let mut known = lock(&self.known);
-        if let Some(model) = known.get(&card.id).filter(|model| model.card == card) {
+        if let Some(model) = known.get(&card.id).filter(|model| model.card == *card) {
             return Ok(model.clone());
         }
-        let chat = ChatModel::load(&card.path, &card.id)?;
-        let model = Arc::new(PlayedModel { card, chat });
-        known.insert(model.card.id.clone(), model.clone());
+        let model = Arc::new(PlayedModel {
+            chat: ChatModel::load(&card.path, &card.id)?,
+            card: card.clone(),
+        });
+        known.insert(card.id.clone(), model.clone());
         Ok(model)
     }
 
@@ -95,13 +78,9 @@ impl Models {
         }
     }
 
-    /// Whether the model was loaded. A reference that is no id is looked up.
-    pub(crate) fn unload_blocking(&self, reference: &str) -> Result<bool, InferenceError> {
-        if lock(&self.loaded).remove(reference).is_some() {
-            return Ok(true);
-        }
-        let id = self.catalog.resolve(reference)?.id;
-        Ok(lock(&self.loaded).remove(&id).is_some())
+    /// Whether the model was loaded.
+    pub(crate) fn unload(&self, id: &str) -> bool {
+        lock(&self.loaded).remove(id).is_some()
     }
 
     pub(crate) fn loaded(&self) -> Vec<LoadedModel> {

@@ -11,6 +11,7 @@ use macmlx_inference::{InferenceError, Question};
 use macmlx_protocol::{Encoding, Error};
 
 use crate::{
+    choice::choose,
     closing::Closing,
     exchange::{receive, respond},
     generate::context,
@@ -41,8 +42,12 @@ pub(crate) async fn ask<Q: Question>(
     question: Q,
     mut closing: Closing,
 ) -> Result<Q::Answer, InferenceError> {
+    let answer = async {
+        let model = choose(&app.catalog, question.model(), Q::TASK).await?;
+        question.put(&*app.backend, model).await
+    };
     tokio::select! {
-        answer = question.put(&*app.backend) => answer,
+        answer = answer => answer,
         () = closing.closed() => Err(InferenceError::ShuttingDown),
     }
 }

@@ -55,7 +55,7 @@ pub(crate) async fn run<E: StreamEncoder>(
     closing: Closing,
 ) -> Result<Response, Error> {
     let Translation { requests, encoder } = translation;
-    let starting = start(Arc::clone(&app.backend), requests);
+    let starting = start(app, requests);
     deliver(app, starting, encoder, wants_stream, closing).await
 }
 

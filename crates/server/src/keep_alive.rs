@@ -146,7 +146,7 @@ async fn watch(
 mod tests {
     use futures::future::BoxFuture;
     use macmlx_inference::{
-        EventStream, GenerateRequest, InferenceError, ModelTraits, TokenizeRequest,
+        EventStream, GenerateRequest, InferenceError, ModelCard, ModelTraits, TokenizeRequest,
     };
     use tokio::time::Instant;
 
@@ -191,28 +191,33 @@ mod tests {
     impl Backend for Resident {
         fn generate(
             &self,
+            _: Arc<ModelCard>,
             _: GenerateRequest,
         ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
             unused()
         }
 
-        fn tokenize(&self, _: TokenizeRequest) -> BoxFuture<'_, Result<Vec<u32>, InferenceError>> {
+        fn tokenize(
+            &self,
+            _: Arc<ModelCard>,
+            _: TokenizeRequest,
+        ) -> BoxFuture<'_, Result<Vec<u32>, InferenceError>> {
             unused()
         }
 
         fn detokenize(
             &self,
-            _: String,
+            _: Arc<ModelCard>,
             _: Vec<u32>,
         ) -> BoxFuture<'_, Result<String, InferenceError>> {
             unused()
         }
 
-        fn traits(&self, _: String) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
+        fn traits(&self, _: Arc<ModelCard>) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
             unused()
         }
 
-        fn load(&self, _: String) -> BoxFuture<'_, Result<String, InferenceError>> {
+        fn load(&self, _: Arc<ModelCard>) -> BoxFuture<'_, Result<(), InferenceError>> {
             unused()
         }
 

@@ -16,6 +16,7 @@
 //! ```
 
 mod api;
+mod choice;
 mod closing;
 mod dialect;
 mod door;

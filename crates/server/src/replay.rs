@@ -13,7 +13,7 @@ use std::{
 use futures::{FutureExt, StreamExt, future::BoxFuture};
 use macmlx_inference::{
     Backend, ChatPrompt, EventStream, GenerateRequest, GenerationEvent, InferenceError, Layer,
-    Prompt, Role, TokenizeInput, TokenizeRequest, ToolCallPart,
+    ModelCard, Prompt, Role, TokenizeInput, TokenizeRequest, ToolCallPart,
 };
 
 /// Text that is kept at most, over all calls.
@@ -177,13 +177,14 @@ impl Layer for Replay {
 
     fn generate(
         &self,
+        model: Arc<ModelCard>,
         mut request: GenerateRequest,
     ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
         if let Prompt::Chat(prompt) = &mut request.prompt {
             self.restore(prompt);
         }
         async move {
-            let events = self.inner.generate(request).await?;
+            let events = self.inner.generate(model, request).await?;
             Ok(observed(events, self.thoughts.clone()))
         }
         .boxed()
@@ -191,13 +192,14 @@ impl Layer for Replay {
 
     fn tokenize(
         &self,
+        model: Arc<ModelCard>,
         mut request: TokenizeRequest,
     ) -> BoxFuture<'_, Result<Vec<u32>, InferenceError>> {
         // A prompt is counted as it would be rendered.
         if let TokenizeInput::Chat { prompt, .. } = &mut request.input {
             self.restore(prompt);
         }
-        self.inner.tokenize(request)
+        self.inner.tokenize(model, request)
     }
 }
 

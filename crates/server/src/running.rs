@@ -7,7 +7,9 @@ use futures::{
     future::{BoxFuture, try_join_all},
     stream::{BoxStream, SelectAll, select_all},
 };
-use macmlx_inference::{Backend, GenerateRequest, GenerationEvent, InferenceError};
+use macmlx_inference::{GenerateRequest, GenerationEvent, InferenceError, ModelTask};
+
+use crate::{choice::choose, router::App};
 
 type Item = (usize, Result<GenerationEvent, InferenceError>);
 
@@ -30,13 +32,20 @@ impl fmt::Debug for Running {
 /// A request being checked and admitted.
 pub(crate) type Starting = BoxFuture<'static, Result<Running, InferenceError>>;
 
-/// Hands all requests to the backend at once, so that they share batches.
-pub(crate) fn start(backend: Arc<dyn Backend>, requests: Vec<GenerateRequest>) -> Starting {
+/// Hands all requests, which are for the same model, to the backend at once, so that they share
+/// batches.
+pub(crate) fn start(app: &App, requests: Vec<GenerateRequest>) -> Starting {
+    let (catalog, backend) = (Arc::clone(&app.catalog), Arc::clone(&app.backend));
     async move {
         let open = requests.len();
+        let Some(first) = requests.first() else {
+            let events = select_all([]);
+            return Ok(Running { events, open });
+        };
+        let model = choose(&catalog, &first.model, ModelTask::Generate).await?;
         let started = requests
             .into_iter()
-            .map(|request| backend.generate(request));
+            .map(|request| backend.generate(Arc::clone(&model), request));
         let streams = try_join_all(started).await?;
         let events = select_all(
             streams

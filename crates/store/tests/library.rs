@@ -8,8 +8,8 @@
 
 use std::{fs, ops::ControlFlow, path::Path};
 
-use macmlx_inference::{Catalog, InferenceError};
-use macmlx_store::models::{CopyError, Library, RemoveError, State};
+use macmlx_inference::InferenceError;
+use macmlx_store::models::{self, CopyError, Library, RemoveError, State};
 use serde_json::Value;
 
 fn put_model(folder: &Path) {
@@ -274,13 +274,13 @@ fn a_description_is_what_the_files_say() {
     let folder = root.path().join("owner/model");
     put_model(&folder);
     let library = Library::new(root.path());
-    let bare = library.describe("model").unwrap();
+    let bare = models::describe(&library.resolve("model").unwrap());
     assert_eq!(bare.config["max_position_embeddings"], 2048);
     assert!(bare.generation_config.is_null());
     assert_eq!(bare.license, None);
     fs::write(folder.join("generation_config.json"), r#"{"top_k": 5}"#).unwrap();
     fs::write(folder.join("LICENSE.txt"), "Do as you like.").unwrap();
-    let full = library.describe("model").unwrap();
+    let full = models::describe(&library.resolve("model").unwrap());
     assert_eq!(full.generation_config["top_k"], 5);
     assert_eq!(full.license.as_deref(), Some("Do as you like."));
 }

@@ -15,9 +15,12 @@ const SCRIPT = path.join(import.meta.dirname, "../script.json");
 const TEMPLATE = path.join(import.meta.dirname, "../chatml_with_tools.jinja");
 const START_MILLISECONDS = 180_000;
 
-/** Starts a server of written answers before the tests of a file and ends it after them. */
+/**
+ * Starts a server of written answers before the tests of a file and ends it after them. It is
+ * strict, so that clients are seen to meet an unknown model.
+ */
 export function played(...options) {
-  return serving(copyPlayed, "--playback", SCRIPT, ...options);
+  return serving(copyPlayed, "--playback", SCRIPT, "--unknown-models", "refuse", ...options);
 }
 
 /** As above, of the starter model, to which a template gives tools and reasoning. */

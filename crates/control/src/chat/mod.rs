@@ -15,7 +15,7 @@ use axum::{
 };
 use futures::{Stream, stream};
 use macmlx_inference::{
-    Backend, Catalog, GenerateRequest, ModelCard, ModelTask, Prompt, ToolChoice,
+    Backend, Catalog, GenerateRequest, InferenceError, ModelCard, ModelTask, Prompt, ToolChoice,
 };
 use macmlx_mcp::{Approvals, DecideError, Decision, Pool};
 use macmlx_settings::{ModelParameters, ModelParametersFolder};
@@ -174,48 +174,38 @@ async fn decide_approval(
 }
 
 impl Chat {
-    /// The id of the model that is to answer: the one that is asked for, the conversation's, the one
-    /// in use, the only one there is. Only models that generate are looked for.
+    /// The model that is to answer: the one that is asked for, which must be here, else the
+    /// conversation's. A conversation that has none, or whose model is gone, gets the one that
+    /// answers where none is named.
     async fn model(
         &self,
         asked: &ChatRequest,
         conversation: &store::Conversation,
-    ) -> Result<String, Problem> {
-        let named = asked.model.as_ref().or(conversation.model_id.as_ref());
-        let named = named.cloned();
-        let mut in_use = self.backend.loaded();
-        in_use.sort_by_key(|model| model.idle);
+    ) -> Result<Arc<ModelCard>, Problem> {
         let catalog = self.catalog.clone();
-        tokio::task::spawn_blocking(move || {
-            if let Some(reference) = named {
-                return Ok(catalog.resolve(&reference)?.id);
-            }
-            let generates = |card: &ModelCard| card.task == ModelTask::Generate;
-            let mut in_use = in_use.into_iter().filter_map(|model| {
-                let card = catalog.resolve(&model.id).ok();
-                card.filter(generates)
-            });
-            if let Some(card) = in_use.next() {
-                return Ok(card.id);
-            }
-            let mut cards = catalog.list();
-            cards.retain(generates);
-            match cards.as_slice() {
-                [only] => Ok(only.id.clone()),
-                _ => Err(Problem::invalid_param(
-                    "model",
-                    "choose a model for this conversation",
-                )),
-            }
-        })
-        .await?
+        let (asked, remembered) = (asked.model.clone(), conversation.model_id.clone());
+        let chosen = tokio::task::spawn_blocking(move || {
+            let found = match (asked, remembered) {
+                (Some(asked), _) => catalog.find(&asked)?,
+                (None, Some(remembered)) => match catalog.find(&remembered) {
+                    Err(InferenceError::ModelNotFound { .. }) => {
+                        catalog.choose(None, ModelTask::Generate)?
+                    }
+                    found => found?,
+                },
+                (None, None) => catalog.choose(None, ModelTask::Generate)?,
+            };
+            found.expect(ModelTask::Generate)?;
+            Ok::<_, InferenceError>(found)
+        });
+        Ok(chosen.await??)
     }
 
     /// Stores the question, and which model answers from now on.
     async fn take_question(
         &self,
         asked: &ChatRequest,
-        model: &str,
+        model: &ModelCard,
         conversation: store::Conversation,
         events: &mpsc::Sender<ChatEvent>,
     ) -> Result<store::Conversation, Problem> {
@@ -236,7 +226,7 @@ impl Chat {
             .content
             .clone()
             .map(|content| store::Message::new(Role::User, content));
-        let (model, is_chosen) = (model.to_owned(), asked.model.is_some());
+        let (model, is_chosen) = (model.id.clone(), asked.model.is_some());
         let stored = question.clone();
         let title = conversation.title;
         let conversation = self
@@ -267,11 +257,11 @@ impl Chat {
     async fn request(
         &self,
         asked: &ChatRequest,
-        model: &str,
+        model: &Arc<ModelCard>,
         conversation: &store::Conversation,
     ) -> Result<GenerateRequest, Problem> {
         let overrides = asked.parameters.clone().unwrap_or_default();
-        let of_model = self.parameters.get(model);
+        let of_model = self.parameters.get(&model.id);
         let own_prompt = Some(&conversation.system_prompt).filter(|prompt| !prompt.is_empty());
         let system_prompt = overrides
             .system_prompt
@@ -283,13 +273,13 @@ impl Chat {
         if asked.use_tools == Some(false) {
             chat.tool_choice = ToolChoice::None;
         }
-        let mut request = GenerateRequest::new(model, Prompt::Chat(chat));
+        let mut request = GenerateRequest::new(&*model.id, Prompt::Chat(chat));
         request.reasoning.enabled = asked.reasoning;
         let parameters = overrides.or(conversation.parameters.clone().unwrap_or_default());
         parameters::fill_in(&mut request, &parameters);
         // The parameters of the model are filled in behind the backend.
         if of_model.temperature.is_none() && of_model.top_p.is_none() {
-            let (catalog, model) = (self.catalog.clone(), model.to_owned());
+            let (catalog, model) = (self.catalog.clone(), model.clone());
             let defaults =
                 tokio::task::spawn_blocking(move || Defaults::of(&*catalog, &model)).await?;
             defaults.fill_in(&mut request.sampling);

@@ -4,7 +4,7 @@
 use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use futures::StreamExt;
-use macmlx_inference::{GenerateRequest, InferenceError};
+use macmlx_inference::{GenerateRequest, InferenceError, ModelCard};
 use macmlx_store::conversations::{Ending, Message};
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -19,8 +19,8 @@ use crate::{Problem, conversations::Turn};
 pub(super) struct Run {
     pub(super) chat: Arc<Chat>,
     pub(super) conversation: Uuid,
-    /// Id of the model that answers.
-    pub(super) model: String,
+    /// Answers.
+    pub(super) model: Arc<ModelCard>,
     /// Closed once nobody reads any more.
     pub(super) events: mpsc::Sender<ChatEvent>,
     /// When the question came.
@@ -33,7 +33,7 @@ impl Run {
     pub(super) async fn answer(self, request: GenerateRequest) {
         let tools = self.tools();
         let tool = |name: &str| tools.get(name).cloned().unwrap_or_default();
-        let mut answer = Answer::new(self.model.clone(), self.begun, &tool);
+        let mut answer = Answer::new(self.model.id.clone(), self.begun, &tool);
         // Also whoever left by now finds a message that says so.
         let begun = answer.begin();
         let ended = tokio::select! {
@@ -72,13 +72,17 @@ impl Run {
     ) -> Result<(), Problem> {
         self.tell(begun).await;
         let backend = &self.chat.backend;
-        if backend.loaded().iter().all(|model| model.id != self.model) {
+        if backend
+            .loaded()
+            .iter()
+            .all(|model| model.id != self.model.id)
+        {
             self.tell(ChatEvent::Loading {
-                model: self.model.clone(),
+                model: self.model.id.clone(),
             })
             .await;
         }
-        let mut events = backend.generate(request).await?;
+        let mut events = backend.generate(self.model.clone(), request).await?;
         let mut is_complete = false;
         while let Some(event) = events.next().await {
             for step in answer.take(event?, Instant::now()) {

@@ -1,6 +1,6 @@
 //! How the tokens of a chat are drawn where neither a person nor the model's files say it.
 
-use macmlx_inference::{Catalog, SamplingParams};
+use macmlx_inference::{Catalog, ModelCard, SamplingParams};
 
 /// As macMLX always had them in chats: small models ramble at the neutral values.
 const TEMPERATURE: f32 = 0.7;
@@ -15,11 +15,8 @@ pub(super) struct Defaults {
 
 impl Defaults {
     /// Those for a model: its own `generation_config.json` has the first word. Reads the disk.
-    pub(super) fn of(catalog: &dyn Catalog, model: &str) -> Self {
-        let own = catalog
-            .describe(model)
-            .map(|description| description.generation_config)
-            .unwrap_or_default();
+    pub(super) fn of(catalog: &dyn Catalog, model: &ModelCard) -> Self {
+        let own = catalog.describe(model).generation_config;
         if own["do_sample"] == false {
             return Self::default();
         }
@@ -40,7 +37,9 @@ impl Defaults {
 
 #[cfg(test)]
 mod tests {
-    use macmlx_inference::{InferenceError, ModelCard, ModelDescription};
+    use std::sync::Arc;
+
+    use macmlx_inference::{InferenceError, ModelDescription, ModelTask};
     use serde_json::{Value, json};
 
     use super::*;
@@ -48,22 +47,23 @@ mod tests {
     struct Described(Value);
 
     impl Catalog for Described {
-        fn resolve(&self, reference: &str) -> Result<ModelCard, InferenceError> {
-            Err(InferenceError::ModelNotFound {
-                reference: reference.into(),
-                suggestions: Vec::new(),
-            })
+        fn choose(&self, _: Option<&str>, _: ModelTask) -> Result<Arc<ModelCard>, InferenceError> {
+            self.find("")
+        }
+
+        fn find(&self, _: &str) -> Result<Arc<ModelCard>, InferenceError> {
+            Ok(Arc::new(ModelCard::scripted("m")))
         }
 
         fn list(&self) -> Vec<ModelCard> {
             Vec::new()
         }
 
-        fn describe(&self, _: &str) -> Result<ModelDescription, InferenceError> {
-            Ok(ModelDescription {
+        fn describe(&self, _: &ModelCard) -> ModelDescription {
+            ModelDescription {
                 generation_config: self.0.clone(),
                 ..ModelDescription::default()
-            })
+            }
         }
     }
 
@@ -79,7 +79,8 @@ mod tests {
                 temperature: asked,
                 ..SamplingParams::default()
             };
-            Defaults::of(&Described(config.clone()), "m").fill_in(&mut sampling);
+            let described = Described(config.clone());
+            Defaults::of(&described, &ModelCard::scripted("m")).fill_in(&mut sampling);
             assert_eq!(sampling.temperature, temperature, "{config}");
             assert_eq!(sampling.top_p, top_p, "{config}");
         }

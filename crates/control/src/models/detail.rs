@@ -172,11 +172,11 @@ fn entry<'a>(snapshot: &'a Snapshot, id: &str) -> Result<&'a Entry, Problem> {
 
 /// What the files of a complete model say; others say nothing.
 async fn description(models: &Arc<Models>, entry: &Entry) -> Result<ModelDescription, Problem> {
-    if entry.card().is_none() {
+    let Some(card) = entry.card().cloned() else {
         return Ok(ModelDescription::default());
-    }
-    let (catalog, id) = (models.catalog.clone(), entry.id.clone());
-    Ok(tokio::task::spawn_blocking(move || catalog.describe(&id)).await??)
+    };
+    let catalog = models.catalog.clone();
+    Ok(tokio::task::spawn_blocking(move || catalog.describe(&card)).await?)
 }
 
 fn estimate(

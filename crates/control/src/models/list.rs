@@ -25,6 +25,9 @@ const META: &str = ".macmlx-meta.json";
 pub(super) struct ModelList {
     /// Sorted by id.
     models: Vec<Model>,
+    /// Id of the model that answers now where none is named, and to names that nobody knows.
+    #[schema(required)]
+    chosen: Option<String>,
 }
 
 /// A model on this machine.
@@ -66,7 +69,7 @@ pub struct Model {
     /// Of the hub's repository.
     #[schema(required)]
     pub commit: Option<String>,
-    /// It answers to names nobody knows.
+    /// The settings name it as the default model.
     pub is_default: bool,
 }
 
@@ -118,6 +121,7 @@ pub(super) async fn models(State(models): State<Arc<Models>>) -> Result<Json<Mod
         .map(|entry| snapshot.show(&models, entry));
     Ok(Json(ModelList {
         models: futures::future::join_all(shown).await,
+        chosen: snapshot.chosen.clone(),
     }))
 }
 
@@ -129,6 +133,8 @@ pub(super) struct Snapshot {
     /// Aliases by the id they stand for.
     aliases: BTreeMap<String, Vec<String>>,
     default_model: Option<String>,
+    /// Answers where no model is named.
+    chosen: Option<String>,
 }
 
 impl Snapshot {
@@ -148,8 +154,9 @@ impl Snapshot {
         let default_model = settings
             .default_model
             .as_deref()
-            .and_then(|reference| models.catalog.resolve(reference).ok())
-            .map(|card| card.id);
+            .and_then(|reference| models.catalog.find(reference).ok())
+            .map(|card| card.id.clone());
+        let chosen = models.catalog.choose(None, ModelTask::Generate);
         Self {
             entries: models.library.entries(),
             loaded: models
@@ -161,6 +168,7 @@ impl Snapshot {
             loading: models.activity.loading(),
             aliases,
             default_model,
+            chosen: chosen.ok().map(|card| card.id.clone()),
         }
     }
 

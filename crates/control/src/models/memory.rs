@@ -51,10 +51,11 @@ pub(super) async fn load_model(
     Body(wanted): Body<Load>,
 ) -> Result<Json<Loaded>, Problem> {
     let begun = Instant::now();
-    let model = models.backend.load(wanted.model).await?;
+    let card = models.find(wanted.model).await?;
+    models.backend.load(card.clone()).await?;
     Ok(Json(Loaded {
         status: "loaded",
-        model,
+        model: card.id.clone(),
         load_time_ms: begun.elapsed().as_millis() as u64,
     }))
 }
@@ -70,20 +71,24 @@ pub(super) async fn unload_model(
     State(models): State<Arc<Models>>,
     wanted: Option<Body<Unload>>,
 ) -> Result<Json<Unloaded>, Problem> {
-    let wanted = wanted.and_then(|Body(wanted)| wanted.model);
-    let names = match wanted {
-        Some(name) => vec![name],
-        None => models
-            .backend
-            .loaded()
-            .into_iter()
-            .map(|model| model.id)
-            .collect(),
-    };
+    let mut ids: Vec<String> = models
+        .backend
+        .loaded()
+        .into_iter()
+        .map(|model| model.id)
+        .collect();
+    if let Some(name) = wanted.and_then(|Body(wanted)| wanted.model) {
+        // A model in memory can be dropped also when its files are gone.
+        let id = match ids.contains(&name) {
+            true => name,
+            false => models.find(name).await?.id.clone(),
+        };
+        ids = vec![id];
+    }
     let mut unloaded = Vec::new();
-    for name in names {
-        if models.backend.unload(name.clone()).await? {
-            unloaded.push(name);
+    for id in ids {
+        if models.backend.unload(id.clone()).await? {
+            unloaded.push(id);
         }
     }
     Ok(Json(Unloaded {

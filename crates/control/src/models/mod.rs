@@ -14,7 +14,7 @@ use macmlx_settings::{Aliases, LiveSettings};
 use macmlx_store::{fit, models::Library};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::{Activity, activity::lock, events::Events};
+use crate::{Activity, Problem, activity::lock, events::Events};
 
 pub use list::Model;
 
@@ -52,6 +52,12 @@ impl std::fmt::Debug for Models {
 }
 
 impl Models {
+    /// The model of this machine that a reference names.
+    async fn find(&self, reference: String) -> Result<Arc<ModelCard>, Problem> {
+        let catalog = self.catalog.clone();
+        Ok(tokio::task::spawn_blocking(move || catalog.find(&reference)).await??)
+    }
+
     /// What a complete model that generates can do. One whose tokenizer cannot be read is shown all the same;
     /// loading it says what is wrong.
     async fn traits(&self, card: &ModelCard) -> ModelTraits {
@@ -61,7 +67,7 @@ impl Models {
         if let Some(known) = lock(&self.traits.0).get(&card.digest) {
             return known.clone();
         }
-        match self.backend.traits(card.id.clone()).await {
+        match self.backend.traits(Arc::new(card.clone())).await {
             Ok(traits) => {
                 lock(&self.traits.0).insert(card.digest.clone(), traits.clone());
                 traits

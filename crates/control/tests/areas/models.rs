@@ -10,8 +10,8 @@ use axum::http::StatusCode;
 use futures::{FutureExt, StreamExt, future::BoxFuture};
 use macmlx_control::events::Event;
 use macmlx_inference::{
-    Backend, EventStream, FilesRequest, GenerateRequest, InferenceError, LoadedModel, ModelTraits,
-    TokenizeRequest,
+    Backend, EventStream, FilesRequest, GenerateRequest, InferenceError, LoadedModel, ModelCard,
+    ModelTraits, TokenizeRequest,
 };
 use serde_json::{Value, json};
 
@@ -20,6 +20,7 @@ use crate::support::Running;
 #[tokio::test]
 async fn models_are_loaded_by_either_name() {
     let running = Running::new();
+    running.put_model("m", "llama");
     for body in [r#"{"model": "m"}"#, r#"{"model_path": "m"}"#] {
         let (status, reply) = running.call("POST", "/x/models/load", body).await;
         assert_eq!(status, StatusCode::OK);
@@ -34,10 +35,17 @@ async fn models_are_loaded_by_either_name() {
 #[tokio::test]
 async fn unloading_nothing_is_fine() {
     let running = Running::new();
+    running.put_model("m", "llama");
     for body in ["", r#"{"model": "m"}"#] {
         let (status, reply) = running.call("POST", "/x/models/unload", body).await;
         assert_eq!(status, StatusCode::OK);
         assert_eq!(reply["status"], "unloaded");
+    }
+    // Another model is not loaded or dropped in place of one that is not here.
+    for path in ["/x/models/load", "/x/models/unload"] {
+        let (status, reply) = running.call("POST", path, r#"{"model": "gpt-4o"}"#).await;
+        assert_eq!(status, StatusCode::NOT_FOUND, "{path}");
+        assert_eq!(reply["error"]["code"], "model_not_found");
     }
 }
 
@@ -67,6 +75,7 @@ async fn models_are_listed_usable_or_not() {
     assert_eq!(one["state"], "complete");
     assert_eq!(one["is_supported"], true);
     assert_eq!(one["is_default"], true);
+    assert_eq!(listed["chosen"], "org/one");
     assert_eq!(one["aliases"], json!(["gpt-4o"]));
     assert_eq!(one["context_length"], 2048);
     assert_eq!(one["memory_bytes"], Value::Null);
@@ -141,19 +150,31 @@ fn unused<T>() -> BoxFuture<'static, Result<T, InferenceError>> {
 }
 
 impl Backend for Pool {
-    fn generate(&self, _: GenerateRequest) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
+    fn generate(
+        &self,
+        _: Arc<ModelCard>,
+        _: GenerateRequest,
+    ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
         unused()
     }
 
-    fn tokenize(&self, _: TokenizeRequest) -> BoxFuture<'_, Result<Vec<u32>, InferenceError>> {
+    fn tokenize(
+        &self,
+        _: Arc<ModelCard>,
+        _: TokenizeRequest,
+    ) -> BoxFuture<'_, Result<Vec<u32>, InferenceError>> {
         unused()
     }
 
-    fn detokenize(&self, _: String, _: Vec<u32>) -> BoxFuture<'_, Result<String, InferenceError>> {
+    fn detokenize(
+        &self,
+        _: Arc<ModelCard>,
+        _: Vec<u32>,
+    ) -> BoxFuture<'_, Result<String, InferenceError>> {
         unused()
     }
 
-    fn traits(&self, _: String) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
+    fn traits(&self, _: Arc<ModelCard>) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
         let traits = ModelTraits {
             chat_template: Some("{{ messages }}".into()),
             calls_tools: true,
@@ -162,14 +183,16 @@ impl Backend for Pool {
         async { Ok(traits) }.boxed()
     }
 
-    fn load(&self, model: String) -> BoxFuture<'_, Result<String, InferenceError>> {
+    fn load(&self, model: Arc<ModelCard>) -> BoxFuture<'_, Result<(), InferenceError>> {
         async move {
-            if model == "org/broken" {
-                let reason = "damaged".into();
-                return Err(InferenceError::ModelLoad { model, reason });
+            if model.id == "org/broken" {
+                return Err(InferenceError::ModelLoad {
+                    model: model.id.clone(),
+                    reason: "damaged".into(),
+                });
             }
-            Self::load(self, &model, 0);
-            Ok(model)
+            Self::load(self, &model.id, 0);
+            Ok(())
         }
         .boxed()
     }

@@ -30,7 +30,10 @@ use macmlx_control::{
     settings::{self, SettingsSources},
     status::{self, Owner, Sources},
 };
-use macmlx_inference::{Backend, ScriptedBackend, ScriptedModelFiles};
+use macmlx_inference::{
+    Backend, Catalog, InferenceError, ModelCard, ModelDescription, ModelTask, ScriptedBackend,
+    ScriptedModelFiles,
+};
 use macmlx_settings::{Aliases, ApiKeys, HfToken, Home, LiveSettings, Settings};
 use macmlx_store::{fit, logs::Logs, models::Library};
 use serde_json::Value;
@@ -74,6 +77,36 @@ impl door::Door for Door {
     }
 }
 
+/// A library whose models have no other names. Where none is named, the first answers.
+struct Shelf(Arc<Library>);
+
+impl Catalog for Shelf {
+    fn choose(
+        &self,
+        reference: Option<&str>,
+        task: ModelTask,
+    ) -> Result<Arc<ModelCard>, InferenceError> {
+        if let Some(reference) = reference {
+            return self.find(reference);
+        }
+        let mut cards = self.list().into_iter();
+        let first = cards.find(|card| card.task == task);
+        first.map(Arc::new).ok_or(InferenceError::Cancelled)
+    }
+
+    fn find(&self, reference: &str) -> Result<Arc<ModelCard>, InferenceError> {
+        self.0.resolve(reference).map(Arc::new)
+    }
+
+    fn list(&self) -> Vec<ModelCard> {
+        self.0.list()
+    }
+
+    fn describe(&self, card: &ModelCard) -> ModelDescription {
+        macmlx_store::models::describe(card)
+    }
+}
+
 /// A home, what runs there, and its routes.
 pub(crate) struct Running {
     pub(crate) folder: tempfile::TempDir,
@@ -99,13 +132,10 @@ impl Running {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path());
         let library = Arc::new(Library::new(home.models(&Settings::default())));
+        let catalog = Arc::new(Shelf(library.clone()));
         let (events, activity) = (Arc::new(Events::default()), Arc::new(Activity::default()));
-        let backend: Arc<dyn Backend> = Arc::new(Counted::new(
-            backend,
-            library.clone(),
-            activity.clone(),
-            events.clone(),
-        ));
+        let backend: Arc<dyn Backend> =
+            Arc::new(Counted::new(backend, activity.clone(), events.clone()));
         let stopped = Arc::new(AtomicBool::new(false));
         let door = Arc::new(Door::default());
         let logs = Arc::new(Logs::default());
@@ -116,7 +146,7 @@ impl Running {
         let flag = stopped.clone();
         let sources = Sources {
             backend: backend.clone(),
-            catalog: library.clone(),
+            catalog: catalog.clone(),
             activity: activity.clone(),
             door: door.clone(),
             machine: Arc::default(),
@@ -128,7 +158,7 @@ impl Running {
         };
         let models = Arc::new(Models {
             backend: backend.clone(),
-            catalog: library.clone(),
+            catalog: catalog.clone(),
             library,
             files: files.clone(),
             aliases: aliases.clone(),

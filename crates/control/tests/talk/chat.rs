@@ -270,18 +270,20 @@ async fn what_cannot_be_asked_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn without_a_choice_the_only_model_answers() {
-    let scripted = || Arc::new(ScriptedBackend::default().then_events(good(answer("I."))));
-    let several = Running::new(scripted());
-    let id = several.begin(&nothing()).await;
-    let body = json!({"conversation_id": id, "content": "Who?"});
-    let (status, _, param) = several.bad("POST", "/x/chat", &body).await;
-    assert_eq!((status, param.as_deref()), (400, Some("model")));
-    let one = Running::with_models(scripted(), &[MODEL]);
-    let id = one.begin(&nothing()).await;
-    one.ask(&json!({"conversation_id": id, "content": "Who?"}))
-        .await;
-    assert_eq!(one.conversation(&id).await["modelID"], MODEL);
+async fn without_a_choice_and_for_one_that_is_gone_the_servers_choice_answers() {
+    let scripted = ScriptedBackend::default()
+        .then_events(good(answer("I.")))
+        .then_events(good(answer("I, too.")));
+    let running = Running::new(Arc::new(scripted));
+    let question = |id: &str| json!({"conversation_id": id, "content": "Who?"});
+    let id = running.begin(&nothing()).await;
+    running.ask(&question(&id)).await;
+    let conversation = running.conversation(&id).await;
+    assert_eq!(conversation["modelID"], MODEL);
+    let id = running.begin(&json!({"modelID": "org/gone"})).await;
+    running.ask(&question(&id)).await;
+    let conversation = running.conversation(&id).await;
+    assert_eq!(conversation["messages"][1]["model"], MODEL);
 }
 
 #[tokio::test]

@@ -63,7 +63,9 @@ impl Running {
         let chat = Chat {
             conversations: conversations.clone(),
             backend,
-            catalog: Arc::new(ScriptedCatalog(models.iter().map(|id| card(id)).collect())),
+            catalog: Arc::new(ScriptedCatalog(
+                models.iter().map(|id| ModelCard::scripted(id)).collect(),
+            )),
             parameters: parameters.clone(),
             pool: Arc::new(Pool::start(PoolSetup {
                 servers: Arc::new(McpServers::new(&home, &environment)),
@@ -177,21 +179,6 @@ impl Running {
     }
 }
 
-fn card(id: &str) -> ModelCard {
-    ModelCard {
-        id: id.into(),
-        path: "/models".into(),
-        model_type: "llama".into(),
-        task: macmlx_inference::ModelTask::Generate,
-        context_length: None,
-        size_bytes: 1,
-        quantization: None,
-        parameters: None,
-        modified_unix: 0,
-        digest: String::new(),
-    }
-}
-
 /// Types of events, in order; several of the same in a row count once.
 pub(crate) fn types(events: &[Value]) -> Vec<&str> {
     let mut types: Vec<&str> = events
@@ -285,12 +272,13 @@ impl Layer for Held {
 
     fn generate(
         &self,
+        model: Arc<ModelCard>,
         request: GenerateRequest,
     ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
         let held = self.events.lock().unwrap().take();
         match held {
             Some(events) => async move { Ok(events.boxed()) }.boxed(),
-            None => self.rest.generate(request),
+            None => self.rest.generate(model, request),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::future::{join, join_all};
 use macmlx_inference::{
     Backend, EmbedRequest, EncoderInput, InferenceError, ModelTask, Overflow, RerankRequest,
-    ScriptedCatalog, TokenizeInput, TokenizeRequest,
+    TokenizeInput, TokenizeRequest,
 };
 use macmlx_models::{Encoder, EncoderText};
 use mlx_rs::Array;
@@ -15,7 +15,7 @@ use crate::{
     Engine, EngineOptions,
     pool::Weights,
     profile::Profile,
-    support::{Home, greedy, idle, read, run},
+    support::{Home, Named, greedy, idle, read, run},
 };
 
 /// First token, tokens, 1, place in the batch; a reranker says its first token divided by 100.
@@ -81,9 +81,8 @@ fn setup(options: EngineOptions) -> Setup {
     home.card("qwen2").task = ModelTask::Rerank;
     home.card("qwen2").context_length = Some(60);
     let control = Arc::new(Control::default());
-    let catalog = Arc::new(ScriptedCatalog(home.cards().to_vec()));
     Setup {
-        engine: Engine::with_loaders(options, catalog, loaders(control.clone())),
+        engine: home.name(Engine::with_loaders(options, loaders(control.clone()))),
         control,
         home,
     }
@@ -102,7 +101,7 @@ fn request(model: &str, lengths: &[usize]) -> EmbedRequest {
     }
 }
 
-async fn lengths_read(engine: &Engine, model: &str, lengths: &[usize]) -> Vec<usize> {
+async fn lengths_read(engine: &Named, model: &str, lengths: &[usize]) -> Vec<usize> {
     let embeddings = engine.embed(request(model, lengths)).await.unwrap();
     assert_eq!(embeddings.model, model);
     assert_eq!(
@@ -116,7 +115,7 @@ async fn lengths_read(engine: &Engine, model: &str, lengths: &[usize]) -> Vec<us
     embeddings.vectors.iter().map(both).collect()
 }
 
-fn ids(engine: &Engine) -> Vec<String> {
+fn ids(engine: &Named) -> Vec<String> {
     engine.loaded().into_iter().map(|model| model.id).collect()
 }
 
@@ -263,7 +262,7 @@ async fn encoders_sit_beside_the_model_that_generates() {
     let engine = &setup.engine;
     run(engine, greedy("llama", &[1], 2)).await;
     lengths_read(engine, "qwen3", &[4]).await;
-    assert_eq!(engine.load("qwen2".into()).await.unwrap(), "qwen2");
+    engine.load("qwen2").await.unwrap();
     assert_eq!(ids(engine), ["llama", "qwen3", "qwen2"]);
     lengths_read(engine, "phi3", &[4]).await;
     lengths_read(engine, "qwen3", &[4]).await;
@@ -428,7 +427,7 @@ async fn out_of_memory_halves_the_batch() {
 async fn a_failing_encoder_leaves_the_chat_alone() {
     for (fault, words) in [(Fault::Panic, "panicked"), (Fault::Other, "broken")] {
         let setup = setup(EngineOptions::default());
-        setup.engine.load("qwen3".into()).await.unwrap();
+        setup.engine.load("qwen3").await.unwrap();
         let (is_there, go) = setup.control.pause_at(3);
         let running = start(&setup.engine, &[10], 20).await;
         reached(is_there).await;
@@ -454,7 +453,7 @@ async fn a_panic_while_loading_an_encoder_is_its_requests_error() {
     let engine = &setup.engine;
     let (failed, loaded, served) = futures::future::join3(
         engine.embed(request("phi3-q4", &[3])),
-        engine.load("phi3-q4".into()),
+        engine.load("phi3-q4"),
         lengths_read(engine, "qwen3", &[3]),
     )
     .await;
@@ -551,6 +550,10 @@ async fn encoders_tokenize_and_do_not_chat() {
         reasoning: macmlx_inference::ReasoningOptions::default(),
     };
     assert_eq!(refusal(tokenize(chat).await).0, "model");
-    let traits = setup.engine.traits("qwen3".into()).await.unwrap();
+    let traits = setup
+        .engine
+        .traits(setup.engine.card("qwen3"))
+        .await
+        .unwrap();
     assert_eq!(traits, macmlx_inference::ModelTraits::default());
 }

@@ -1,10 +1,10 @@
 //! What a sequence says does not depend on who runs beside it.
 
 use futures::future::join_all;
-use macmlx_engine::{Engine, EngineOptions, KvQuantization};
+use macmlx_engine::{EngineOptions, KvQuantization};
 use macmlx_inference::GenerateRequest;
 
-use crate::support::{Home, expected, greedy, ids, run};
+use crate::support::{Home, Named, expected, greedy, ids, run};
 
 /// A sampled request with everything that may draw.
 fn sampled(model: &str, prompt: &[u32], seed: u64) -> GenerateRequest {
@@ -16,7 +16,7 @@ fn sampled(model: &str, prompt: &[u32], seed: u64) -> GenerateRequest {
     request
 }
 
-async fn all(engine: &Engine, requests: Vec<GenerateRequest>) -> Vec<Vec<u32>> {
+async fn all(engine: &Named, requests: Vec<GenerateRequest>) -> Vec<Vec<u32>> {
     let answers = join_all(requests.into_iter().map(|request| run(engine, request))).await;
     answers.iter().map(|answer| answer.ids(0)).collect()
 }

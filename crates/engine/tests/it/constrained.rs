@@ -2,9 +2,7 @@
 
 use futures::future::join_all;
 use macmlx_engine::EngineOptions;
-use macmlx_inference::{
-    Backend, FinishReason, GenerateRequest, Grammar, InferenceError, Language, Prompt,
-};
+use macmlx_inference::{FinishReason, GenerateRequest, Grammar, InferenceError, Language, Prompt};
 use serde_json::{Value, json};
 
 use crate::support::{Home, greedy, run};

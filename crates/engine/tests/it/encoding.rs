@@ -1,11 +1,11 @@
 //! Real encoders through the engine: judged by what transformers computed, alone and in company.
 
 use futures::future::join3;
-use macmlx_engine::{Engine, EngineOptions};
+use macmlx_engine::EngineOptions;
 use macmlx_inference::{Backend, EmbedRequest, EncoderInput, ModelTask, Overflow, RerankRequest};
 use serde_json::Value;
 
-use crate::support::{Home, encoder_fixtures, expected, greedy, ids, run};
+use crate::support::{Home, Named, encoder_fixtures, expected, greedy, ids, run};
 
 const EMBEDDERS: [&str; 4] = ["bert", "modernbert", "nomic_bert", "qwen3"];
 
@@ -66,7 +66,7 @@ fn distance(left: &[f32], right: &[f32]) -> f32 {
     differences.fold(0.0, f32::max)
 }
 
-async fn check(engine: &Engine, name: &str) {
+async fn check(engine: &Named, name: &str) {
     let (texts, rows): (Vec<_>, Vec<_>) = judged(name).into_iter().unzip();
     assert!(rows.len() >= 3, "{name}");
     let together = engine.embed(request(name, texts.clone())).await.unwrap();

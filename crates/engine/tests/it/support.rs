@@ -5,11 +5,12 @@ use std::{
     sync::Arc,
 };
 
-use futures::StreamExt;
+use futures::{StreamExt, future::BoxFuture};
 use macmlx_engine::{Engine, EngineOptions};
 use macmlx_inference::{
-    Backend, EventStream, FinishReason, GenerateRequest, GenerationEvent, InferenceError, Logprobs,
-    ModelCard, ModelTask, Prompt, ScriptedCatalog, Timings, TokenLogprob, Usage,
+    Backend, Catalog, EmbedRequest, Embeddings, EventStream, FinishReason, GenerateRequest,
+    GenerationEvent, InferenceError, Logprobs, ModelCard, ModelTask, Prompt, Relevance,
+    RerankRequest, ScriptedCatalog, Timings, TokenLogprob, TokenizeRequest, Usage,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -86,16 +87,72 @@ impl Home {
         self.folder.path().join(name)
     }
 
-    pub(crate) fn cards(&self) -> &[ModelCard] {
-        &self.cards
-    }
-
     pub(crate) fn card(&mut self, name: &str) -> &mut ModelCard {
         self.cards.iter_mut().find(|card| card.id == name).unwrap()
     }
 
-    pub(crate) fn engine(&self, options: EngineOptions) -> Engine {
-        Engine::new(options, Arc::new(ScriptedCatalog(self.cards().to_vec())))
+    pub(crate) fn engine(&self, options: EngineOptions) -> Named {
+        self.name(Engine::new(options))
+    }
+
+    /// The engine, with these models under their names.
+    pub(crate) fn name(&self, engine: Engine) -> Named {
+        Named {
+            engine,
+            catalog: ScriptedCatalog(self.cards.clone()),
+        }
+    }
+}
+
+/// An engine whose requests are for the models they name.
+pub(crate) struct Named {
+    engine: Engine,
+    catalog: ScriptedCatalog,
+}
+
+impl std::ops::Deref for Named {
+    type Target = Engine;
+
+    fn deref(&self) -> &Engine {
+        &self.engine
+    }
+}
+
+impl Named {
+    pub(crate) fn card(&self, name: &str) -> Arc<ModelCard> {
+        self.catalog.find(name).unwrap()
+    }
+
+    pub(crate) fn generate(
+        &self,
+        request: GenerateRequest,
+    ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
+        self.engine.generate(self.card(&request.model), request)
+    }
+
+    pub(crate) fn embed(
+        &self,
+        request: EmbedRequest,
+    ) -> BoxFuture<'_, Result<Embeddings, InferenceError>> {
+        self.engine.embed(self.card(&request.model), request)
+    }
+
+    pub(crate) fn rerank(
+        &self,
+        request: RerankRequest,
+    ) -> BoxFuture<'_, Result<Relevance, InferenceError>> {
+        self.engine.rerank(self.card(&request.model), request)
+    }
+
+    pub(crate) fn tokenize(
+        &self,
+        request: TokenizeRequest,
+    ) -> BoxFuture<'_, Result<Vec<u32>, InferenceError>> {
+        self.engine.tokenize(self.card(&request.model), request)
+    }
+
+    pub(crate) fn load(&self, name: &str) -> BoxFuture<'_, Result<(), InferenceError>> {
+        self.engine.load(self.card(name))
     }
 }
 
@@ -265,7 +322,7 @@ pub(crate) async fn read(mut stream: EventStream) -> Answer {
 }
 
 /// Runs a request to its end.
-pub(crate) async fn run(engine: &Engine, request: GenerateRequest) -> Answer {
+pub(crate) async fn run(engine: &Named, request: GenerateRequest) -> Answer {
     let answer = read(engine.generate(request).await.unwrap()).await;
     assert_eq!(answer.error, None);
     assert_eq!(answer.started, 1);
@@ -274,7 +331,7 @@ pub(crate) async fn run(engine: &Engine, request: GenerateRequest) -> Answer {
 }
 
 /// Waits until the engine has no request left.
-pub(crate) async fn idle(engine: &Engine) {
+pub(crate) async fn idle(engine: &Named) {
     while engine
         .loaded()
         .iter()

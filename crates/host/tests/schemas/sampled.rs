@@ -75,7 +75,11 @@ async fn one(
     request.stop.max_tokens = Some(MAX_TOKENS);
     request.sampling.logit_bias = closing(starter.chat.tokenizer());
     request.grammar = Some(grammar(&schema.schema));
-    let mut events = match starter.engine().generate(request).await {
+    let mut events = match starter
+        .engine()
+        .generate(starter.card.clone(), request)
+        .await
+    {
         Ok(events) => events,
         // Counted where it is compiled.
         Err(InferenceError::Unsupported { .. }) => return Ok(()),

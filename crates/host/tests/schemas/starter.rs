@@ -8,10 +8,7 @@ use std::{
 
 use macmlx_chat::{ChatModel, Constraint};
 use macmlx_engine::{Engine, EngineOptions};
-use macmlx_inference::{
-    Grammar, InferenceError, Language, ModelCard, ModelTask, Prompt, ReasoningOptions,
-    ScriptedCatalog,
-};
+use macmlx_inference::{Grammar, InferenceError, Language, ModelCard, Prompt, ReasoningOptions};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -19,7 +16,7 @@ pub(crate) const NAME: &str = "starter";
 
 pub(crate) struct Starter {
     _home: TempDir,
-    card: ModelCard,
+    pub(crate) card: Arc<ModelCard>,
     pub(crate) chat: ChatModel,
     engine: OnceLock<Engine>,
 }
@@ -35,30 +32,21 @@ impl Starter {
         macmlx_gguf::import(&options, &mut |_| ControlFlow::Continue(())).unwrap();
         let path = home.path().join(NAME);
         let card = ModelCard {
-            id: NAME.into(),
             path: path.clone(),
-            model_type: "llama".into(),
-            task: ModelTask::Generate,
             context_length: Some(2048),
-            size_bytes: 0,
-            quantization: None,
-            parameters: None,
-            modified_unix: 0,
-            digest: "0".repeat(64),
+            ..ModelCard::scripted(NAME)
         };
         Self {
             chat: ChatModel::load(&path, NAME).unwrap(),
             _home: home,
-            card,
+            card: Arc::new(card),
             engine: OnceLock::new(),
         }
     }
 
     pub(crate) fn engine(&self) -> &Engine {
-        self.engine.get_or_init(|| {
-            let catalog = ScriptedCatalog(vec![self.card.clone()]);
-            Engine::new(EngineOptions::default(), Arc::new(catalog))
-        })
+        self.engine
+            .get_or_init(|| Engine::new(EngineOptions::default()))
     }
 
     /// The beginning of the grammar of a schema.

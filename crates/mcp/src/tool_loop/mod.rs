@@ -14,8 +14,8 @@ use std::{sync::Arc, time::Duration};
 
 use futures::{FutureExt, StreamExt, future::BoxFuture};
 use macmlx_inference::{
-    Backend, ChatPrompt, EventStream, GenerateRequest, InferenceError, Layer, Message, Prompt,
-    ToolChoice,
+    Backend, ChatPrompt, EventStream, GenerateRequest, InferenceError, Layer, Message, ModelCard,
+    Prompt, ToolChoice,
 };
 
 use self::{driven::Events, run::Runner, tally::Tally, turn::Turn};
@@ -86,7 +86,11 @@ impl ToolLoop {
     }
 
     /// The tools this request's model is to be told of.
-    async fn offered(&self, request: &GenerateRequest) -> Result<Vec<Tool>, InferenceError> {
+    async fn offered(
+        &self,
+        model: &Arc<ModelCard>,
+        request: &GenerateRequest,
+    ) -> Result<Vec<Tool>, InferenceError> {
         let Prompt::Chat(chat) = &request.prompt else {
             return Ok(Vec::new());
         };
@@ -101,7 +105,7 @@ impl ToolLoop {
         {
             return Ok(Vec::new());
         }
-        if tools.is_empty() || !self.inner.traits(request.model.clone()).await?.calls_tools {
+        if tools.is_empty() || !self.inner.traits(model.clone()).await?.calls_tools {
             return Ok(Vec::new());
         }
         if request.choices > 1 {
@@ -121,22 +125,24 @@ impl Layer for ToolLoop {
 
     fn generate(
         &self,
+        model: Arc<ModelCard>,
         mut request: GenerateRequest,
     ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
         async move {
-            let tools = self.offered(&request).await?;
+            let tools = self.offered(&model, &request).await?;
             let Prompt::Chat(chat) = &mut request.prompt else {
-                return self.inner.generate(request).await;
+                return self.inner.generate(model, request).await;
             };
             if tools.is_empty() {
-                return self.inner.generate(request).await;
+                return self.inner.generate(model, request).await;
             }
             let has_own_tools = !chat.tools.is_empty();
             chat.tools.extend(tools.iter().map(Tool::definition));
             // What is wrong with the request is told before the first event.
-            let first = self.inner.generate(request.clone()).await?;
+            let first = self.inner.generate(model.clone(), request.clone()).await?;
             let running = Loop {
                 inner: self.inner.clone(),
+                model,
                 request,
                 has_own_tools,
                 limits: self.limits,
@@ -156,6 +162,7 @@ impl Layer for ToolLoop {
 /// One request on its way.
 struct Loop {
     inner: Arc<dyn Backend>,
+    model: Arc<ModelCard>,
     request: GenerateRequest,
     /// The client brought tools, too, and answers calls of tools that no server here has.
     has_own_tools: bool,
@@ -211,7 +218,10 @@ impl Loop {
                 go_on(chat, turn, results, is_last);
             }
             tally.next_turn();
-            stream = self.inner.generate(self.request.clone()).await?;
+            stream = self
+                .inner
+                .generate(self.model.clone(), self.request.clone())
+                .await?;
         }
     }
 

@@ -19,6 +19,10 @@ use crate::{
     transport::{Connection, OpenError, Transport},
 };
 
+fn card() -> Arc<ModelCard> {
+    Arc::new(ModelCard::scripted("model"))
+}
+
 /// A server in this process.
 struct InProcess(Arc<Notes>);
 
@@ -108,7 +112,9 @@ impl Scene {
     /// Starts a request once the server is up.
     async fn begin(&self, request: GenerateRequest) -> EventStream {
         self.pool.reload().await;
-        Backend::generate(&self.tool_loop, request).await.unwrap()
+        Backend::generate(&self.tool_loop, card(), request)
+            .await
+            .unwrap()
     }
 
     /// All events of a request that needs no person.
@@ -682,14 +688,14 @@ async fn errors_come_through() {
         .then_error(broken.clone());
     let scene = scene(&[("echo", ToolPolicy::Always)], model);
     scene.pool.reload().await;
-    let outer = Backend::generate(&scene.tool_loop, question()).await;
+    let outer = Backend::generate(&scene.tool_loop, card(), question()).await;
     assert_eq!(outer.err(), Some(refused));
     let stream = scene.begin(question()).await;
     let items: Vec<_> = stream.collect().await;
     assert_eq!(items.last(), Some(&Err(broken)));
     let mut several = question();
     several.choices = 2;
-    let outer = Backend::generate(&scene.tool_loop, several).await;
+    let outer = Backend::generate(&scene.tool_loop, card(), several).await;
     assert!(matches!(
         outer.err(),
         Some(InferenceError::Unsupported { param, .. }) if param == "n"

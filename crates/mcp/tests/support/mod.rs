@@ -143,7 +143,8 @@ pub(crate) async fn calling(
         messages: vec![Message::text(Role::User, "Go")],
         ..ChatPrompt::default()
     });
-    Backend::generate(&tool_loop, GenerateRequest::new("model", prompt))
+    let card = Arc::new(macmlx_inference::ModelCard::scripted("model"));
+    Backend::generate(&tool_loop, card, GenerateRequest::new("model", prompt))
         .await
         .unwrap()
 }

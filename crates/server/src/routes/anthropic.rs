@@ -20,9 +20,9 @@ use macmlx_protocol::{
 };
 use serde_json::Value;
 
-use super::ask_catalog;
 use crate::{
     api::{Api, Doc},
+    choice::{ask, choose, find},
     exchange::{answer, read_body},
     router::App,
 };
@@ -77,7 +77,7 @@ async fn page(app: &App, uri: &Uri) -> Result<Value, Error> {
             message: format!("the query string cannot be read: {error}"),
         })?;
     let page = Page::from_query(&pairs)?;
-    let mut cards = ask_catalog(&app.catalog, Catalog::list).await?;
+    let mut cards = ask(&app.catalog, Catalog::list).await?;
     // There is nothing else to do with a model in this API.
     cards.retain(|card| card.task == ModelTask::Generate);
     Ok(json::value(&models::list(&cards, &page)?))
@@ -85,10 +85,11 @@ async fn page(app: &App, uri: &Uri) -> Result<Value, Error> {
 
 /// One model. Ids hold a slash, as it is or percent-encoded.
 pub(super) async fn one(app: &App, id: String) -> Response {
-    let card = ask_catalog(&app.catalog, move |catalog| catalog.resolve(&id)).await;
+    let card = find(&app.catalog, id).await;
     answer(
         Dialect::Anthropic,
-        card.and_then(|card| Ok(json::value(&models::model(&card?)))),
+        card.map(|card| json::value(&models::model(&card)))
+            .map_err(Error::from),
     )
 }
 
@@ -99,7 +100,9 @@ async fn count(State(app): State<Arc<App>>, request: Request) -> Response {
 
 async fn tokens(app: &App, request: Request) -> Result<Value, Error> {
     let body = read_body(request, app.options.body_limit_bytes).await?;
-    let tokens = app.backend.tokenize(count_tokens::request(&body)?).await?;
+    let request = count_tokens::request(&body)?;
+    let model = choose(&app.catalog, &request.model, ModelTask::Generate).await?;
+    let tokens = app.backend.tokenize(model, request).await?;
     Ok(json::value(&TokenCount {
         input_tokens: tokens.len() as u64,
     }))

@@ -14,9 +14,10 @@ use macmlx_protocol::{
     openai::models::{LmStudioList, LmStudioModel},
 };
 
-use super::{anthropic, ask_catalog, traits};
+use super::{anthropic, traits};
 use crate::{
     api::{Api, Doc},
+    choice::{ask, find},
     dialect,
     exchange::answer,
     router::App,
@@ -26,10 +27,12 @@ pub(crate) async fn list(State(app): State<Arc<App>>, request: Request) -> Respo
     if dialect::of(&request) == Dialect::Anthropic {
         return anthropic::list(&app, request.uri()).await;
     }
-    let cards = ask_catalog(&app.catalog, Catalog::list).await;
+    let cards = ask(&app.catalog, Catalog::list).await;
     answer(
         Dialect::OpenAi,
-        cards.map(|cards| openai::models::list(&cards)),
+        cards
+            .map(|cards| openai::models::list(&cards))
+            .map_err(Error::from),
     )
 }
 
@@ -42,10 +45,11 @@ pub(crate) async fn one(
     if dialect::of(&request) == Dialect::Anthropic {
         return anthropic::one(&app, id).await;
     }
-    let card = ask_catalog(&app.catalog, move |catalog| catalog.resolve(&id)).await;
+    let card = find(&app.catalog, id).await;
     answer(
         Dialect::OpenAi,
-        card.and_then(|card| Ok(openai::models::model(&card?))),
+        card.map(|card| openai::models::model(&card))
+            .map_err(Error::from),
     )
 }
 
@@ -69,17 +73,15 @@ async fn lm_studio_list(State(app): State<Arc<App>>) -> Response {
 }
 
 async fn lm_studio_models(app: &App) -> Result<serde_json::Value, Error> {
-    let cards = ask_catalog(&app.catalog, Catalog::list).await?;
+    let cards = ask(&app.catalog, Catalog::list).await?;
     let models = join_all(cards.iter().map(|card| lm_studio_model(app, card))).await;
     Ok(openai::models::lm_studio_list(models))
 }
 
 async fn lm_studio_one(State(app): State<Arc<App>>, Path(id): Path<String>) -> Response {
-    let card = ask_catalog(&app.catalog, move |catalog| catalog.resolve(&id)).await;
-    let model = match card {
-        Ok(Ok(card)) => Ok(lm_studio_model(&app, &card).await.into_value()),
-        Ok(Err(error)) => Err(error.into()),
-        Err(error) => Err(error),
+    let model = match find(&app.catalog, id).await {
+        Ok(card) => Ok(lm_studio_model(&app, &card).await.into_value()),
+        Err(error) => Err(error.into()),
     };
     answer(Dialect::OpenAi, model)
 }

@@ -10,6 +10,7 @@ use axum::{
     response::Response,
     routing::{any, get, post},
 };
+use macmlx_inference::ModelTask;
 use macmlx_protocol::{
     Dialect, Endpoint, Error, Translation,
     openai::responses::{
@@ -23,6 +24,7 @@ use serde_json::Value;
 
 use crate::{
     api::{Api, Doc},
+    choice::choose,
     closing::Closing,
     exchange::{answer, receive, respond},
     generate::{context, run},
@@ -101,7 +103,9 @@ async fn counted(app: &App, request: Request) -> Result<InputTokens, Error> {
     let received = receive(request, app.options.body_limit_bytes).await?;
     let request = Responses::parse(received.body())?;
     let past = app.responses.lineage(&request)?.past();
-    let tokens = app.backend.tokenize(request.count(&past)?).await?;
+    let request = request.count(&past)?;
+    let model = choose(&app.catalog, &request.model, ModelTask::Generate).await?;
+    let tokens = app.backend.tokenize(model, request).await?;
     Ok(InputTokens::new(tokens.len()))
 }
 

@@ -9,8 +9,8 @@ use axum::{
 use macmlx_protocol::{Dialect, Error, openai::tokenize as wire};
 use serde_json::Value;
 
-use super::ask_catalog;
 use crate::{
+    choice::choose_tokenizer,
     exchange::{answer, read_body},
     router::App,
 };
@@ -22,10 +22,10 @@ pub(crate) async fn tokenize(State(app): State<Arc<App>>, request: Request) -> R
 async fn tokens(app: &App, request: Request) -> Result<Value, Error> {
     let body = read_body(request, app.options.body_limit_bytes).await?;
     let request = wire::request(&body)?;
-    let model = request.model.clone();
-    let card = ask_catalog(&app.catalog, move |catalog| catalog.resolve(&model)).await??;
-    let tokens = app.backend.tokenize(request).await?;
-    Ok(wire::reply(tokens, card.context_length))
+    let model = choose_tokenizer(&app.catalog, &request.model).await?;
+    let context_length = model.context_length;
+    let tokens = app.backend.tokenize(model, request).await?;
+    Ok(wire::reply(tokens, context_length))
 }
 
 pub(crate) async fn detokenize(State(app): State<Arc<App>>, request: Request) -> Response {
@@ -35,9 +35,7 @@ pub(crate) async fn detokenize(State(app): State<Arc<App>>, request: Request) ->
 async fn text(app: &App, request: Request) -> Result<Value, Error> {
     let body = read_body(request, app.options.body_limit_bytes).await?;
     let request = wire::detokenize_request(&body)?;
-    let text = app
-        .backend
-        .detokenize(request.model, request.tokens)
-        .await?;
+    let model = choose_tokenizer(&app.catalog, &request.model).await?;
+    let text = app.backend.detokenize(model, request.tokens).await?;
     Ok(wire::detokenize_reply(text))
 }

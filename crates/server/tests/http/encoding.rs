@@ -13,12 +13,22 @@ use futures::{FutureExt, future::BoxFuture};
 use macmlx_inference::{
     Backend, EmbedRequest, Embeddings, InferenceError, Layer, ModelCard, ModelTask, ScriptedBackend,
 };
-use macmlx_server::Options;
 use reqwest::{Client, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::support::{Served, card, led, start, start_with_models};
+use crate::support::{Served, card, led, start_with_models};
+
+/// A server with a model for each task.
+async fn start(backend: impl Backend) -> Served {
+    let models = [
+        ("org/small", ModelTask::Generate),
+        ("org/embed", ModelTask::Embed),
+        ("org/rerank", ModelTask::Rerank),
+    ];
+    let models = models.map(|(id, task)| ModelCard { task, ..card(id) });
+    start_with_models(Arc::new(backend), models.into()).await
+}
 
 async fn post(server: &Served, path: &str, body: Value) -> (StatusCode, Value) {
     let response = Client::new()
@@ -32,7 +42,7 @@ async fn post(server: &Served, path: &str, body: Value) -> (StatusCode, Value) {
 
 #[tokio::test]
 async fn vectors_come_as_numbers_or_as_bytes() {
-    let server = start(ScriptedBackend::default(), Options::default()).await;
+    let server = start(ScriptedBackend::default()).await;
     let body = json!({"model": "m", "input": ["ab", "c"]});
     for path in ["/v1/embeddings", "/embeddings", "/v1/v1/embeddings"] {
         let (status, reply) = post(&server, path, body.clone()).await;
@@ -61,7 +71,7 @@ async fn vectors_come_as_numbers_or_as_bytes() {
 
 #[tokio::test]
 async fn documents_are_ranked_wherever_clients_look() {
-    let server = start(ScriptedBackend::default(), Options::default()).await;
+    let server = start(ScriptedBackend::default()).await;
     let body = json!({"model": "m", "query": "ab", "documents": ["a", "c", "ab"], "top_n": 2});
     for path in [
         "/v1/rerank",
@@ -85,7 +95,7 @@ async fn documents_are_ranked_wherever_clients_look() {
 
 #[tokio::test]
 async fn ollamas_clients_get_theirs() {
-    let server = start(ScriptedBackend::default(), Options::default()).await;
+    let server = start(ScriptedBackend::default()).await;
     let body = json!({"model": "m", "input": ["a", "b"]});
     let (_, reply) = post(&server, "/api/embed", body).await;
     assert_eq!(
@@ -100,7 +110,7 @@ async fn ollamas_clients_get_theirs() {
 
 #[tokio::test]
 async fn a_request_without_a_text_only_loads() {
-    let server = start(ScriptedBackend::default(), Options::default()).await;
+    let server = start(ScriptedBackend::default()).await;
     for (path, body, expected) in [
         (
             "/api/embed",
@@ -129,15 +139,21 @@ async fn a_request_without_a_text_only_loads() {
 #[tokio::test]
 async fn a_model_that_only_generates_is_refused_by_name() {
     let (backend, _hand) = led();
-    let server = start(backend, Options::default()).await;
+    let server = start(backend).await;
     for (path, body) in [
-        ("/v1/embeddings", json!({"model": "chatty", "input": "a"})),
+        (
+            "/v1/embeddings",
+            json!({"model": "org/small", "input": "a"}),
+        ),
         (
             "/v1/rerank",
-            json!({"model": "chatty", "query": "a", "documents": ["b"]}),
+            json!({"model": "org/small", "query": "a", "documents": ["b"]}),
         ),
-        ("/api/embed", json!({"model": "chatty", "input": "a"})),
-        ("/api/embeddings", json!({"model": "chatty", "prompt": "a"})),
+        ("/api/embed", json!({"model": "org/small", "input": "a"})),
+        (
+            "/api/embeddings",
+            json!({"model": "org/small", "prompt": "a"}),
+        ),
     ] {
         let (status, reply) = post(&server, path, body).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{path}");
@@ -148,13 +164,13 @@ async fn a_model_that_only_generates_is_refused_by_name() {
                 error["message"].as_str().unwrap()
             }
         };
-        assert!(message.contains("`chatty`"), "{path}: {message}");
+        assert!(message.contains("`org/small`"), "{path}: {message}");
     }
 }
 
 #[tokio::test]
 async fn wrong_bodies_are_the_callers_fault() {
-    let server = start(ScriptedBackend::default(), Options::default()).await;
+    let server = start(ScriptedBackend::default()).await;
     for path in [
         "/v1/embeddings",
         "/v1/rerank",
@@ -164,11 +180,11 @@ async fn wrong_bodies_are_the_callers_fault() {
         for body in [
             json!({}),
             json!({"model": 1}),
-            json!({"model": "m", "input": 1}),
+            json!({"model": "org/embed", "input": 1}),
         ] {
             let (status, reply) = post(&server, path, body.clone()).await;
             // Without a text, Ollama's older route loads the model.
-            if path == "/api/embeddings" && body["model"] == "m" {
+            if path == "/api/embeddings" && body["model"] == "org/embed" {
                 assert_eq!(status, StatusCode::OK);
                 continue;
             }
@@ -248,7 +264,11 @@ impl Layer for Stuck {
         &self.inner
     }
 
-    fn embed(&self, _: EmbedRequest) -> BoxFuture<'_, Result<Embeddings, InferenceError>> {
+    fn embed(
+        &self,
+        _: Arc<ModelCard>,
+        _: EmbedRequest,
+    ) -> BoxFuture<'_, Result<Embeddings, InferenceError>> {
         let reports_drop = ReportsDrop(self.is_dropped.clone());
         async move {
             let _held = reports_drop;
@@ -268,7 +288,7 @@ async fn a_client_that_goes_away_cancels_the_work() {
             asked: asked.clone(),
             is_dropped: is_dropped.clone(),
         };
-        let server = start(backend, Options::default()).await;
+        let server = start(backend).await;
         tokio::select! {
             answer = post(&server, path, json!({"model": "m", "input": "a"})) => {
                 panic!("{path}: {answer:?}");

@@ -8,8 +8,8 @@ use std::{
 use futures::{FutureExt, StreamExt, future::BoxFuture};
 use macmlx_inference::{
     Backend, EventStream, FilesRequest, GenerateRequest, GenerationEvent, InferenceError,
-    LoadedModel, ModelFilesError, ModelTraits, Prompt, PullProgress, Role, ScriptedBackend,
-    ScriptedModelFiles, TokenizeRequest,
+    LoadedModel, ModelCard, ModelFilesError, ModelTraits, Prompt, PullProgress, Role,
+    ScriptedBackend, ScriptedModelFiles, TokenizeRequest,
 };
 use macmlx_server::Options;
 use reqwest::{Client, Method, StatusCode};
@@ -409,26 +409,38 @@ impl OneModel {
 }
 
 impl Backend for OneModel {
-    fn generate(&self, _: GenerateRequest) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
+    fn generate(
+        &self,
+        _: Arc<ModelCard>,
+        _: GenerateRequest,
+    ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
         self.touch();
         async { Ok(futures::stream::iter(says(&["Hi."])).boxed()) }.boxed()
     }
 
-    fn tokenize(&self, _: TokenizeRequest) -> BoxFuture<'_, Result<Vec<u32>, InferenceError>> {
+    fn tokenize(
+        &self,
+        _: Arc<ModelCard>,
+        _: TokenizeRequest,
+    ) -> BoxFuture<'_, Result<Vec<u32>, InferenceError>> {
         async { Ok(Vec::new()) }.boxed()
     }
 
-    fn detokenize(&self, _: String, _: Vec<u32>) -> BoxFuture<'_, Result<String, InferenceError>> {
+    fn detokenize(
+        &self,
+        _: Arc<ModelCard>,
+        _: Vec<u32>,
+    ) -> BoxFuture<'_, Result<String, InferenceError>> {
         async { Ok(String::new()) }.boxed()
     }
 
-    fn traits(&self, _: String) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
+    fn traits(&self, _: Arc<ModelCard>) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
         async { Ok(ModelTraits::default()) }.boxed()
     }
 
-    fn load(&self, model: String) -> BoxFuture<'_, Result<String, InferenceError>> {
+    fn load(&self, _: Arc<ModelCard>) -> BoxFuture<'_, Result<(), InferenceError>> {
         self.touch();
-        async { Ok(model) }.boxed()
+        async { Ok(()) }.boxed()
     }
 
     fn unload(&self, _: String) -> BoxFuture<'_, Result<bool, InferenceError>> {

@@ -93,16 +93,10 @@ async fn serve_all(
 
 pub(crate) fn card(id: &str) -> ModelCard {
     ModelCard {
-        id: id.into(),
-        path: "/nowhere".into(),
-        model_type: "llama".into(),
-        task: macmlx_inference::ModelTask::Generate,
         context_length: Some(2048),
         size_bytes: 1,
-        quantization: None,
-        parameters: None,
         modified_unix: 7,
-        digest: "0".repeat(64),
+        ..ModelCard::scripted(id)
     }
 }
 
@@ -239,6 +233,7 @@ pub(crate) fn led() -> (LedBackend, Hand) {
 impl Backend for LedBackend {
     fn generate(
         &self,
+        _: Arc<ModelCard>,
         _request: GenerateRequest,
     ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
         let led = self.0.lock().unwrap().take().unwrap();
@@ -257,6 +252,7 @@ impl Backend for LedBackend {
 
     fn tokenize(
         &self,
+        _: Arc<ModelCard>,
         _request: TokenizeRequest,
     ) -> BoxFuture<'_, Result<Vec<u32>, InferenceError>> {
         panic!("the tokenizer is broken")
@@ -264,18 +260,18 @@ impl Backend for LedBackend {
 
     fn detokenize(
         &self,
-        _model: String,
+        _: Arc<ModelCard>,
         _tokens: Vec<u32>,
     ) -> BoxFuture<'_, Result<String, InferenceError>> {
         async { Err(InferenceError::ShuttingDown) }.boxed()
     }
 
-    fn traits(&self, _model: String) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
+    fn traits(&self, _: Arc<ModelCard>) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
         async { Ok(ModelTraits::default()) }.boxed()
     }
 
-    fn load(&self, model: String) -> BoxFuture<'_, Result<String, InferenceError>> {
-        async { Ok(model) }.boxed()
+    fn load(&self, _: Arc<ModelCard>) -> BoxFuture<'_, Result<(), InferenceError>> {
+        async { Ok(()) }.boxed()
     }
 
     fn unload(&self, _model: String) -> BoxFuture<'_, Result<bool, InferenceError>> {

@@ -2,14 +2,15 @@
 
 use std::{fs, path::Path};
 
-use macmlx_inference::ModelDescription;
+use macmlx_inference::{ModelCard, ModelDescription};
 use serde_json::Value;
 
 /// A licence's text longer than this is cut, since a reply is no place to read it.
 const MAX_LICENSE_BYTES: usize = 256 * 1024;
 
 /// Reads them; what is missing or damaged is left out.
-pub(super) fn describe(folder: &Path) -> ModelDescription {
+pub fn describe(card: &ModelCard) -> ModelDescription {
+    let folder = &card.path;
     ModelDescription {
         config: json(&folder.join("config.json")),
         generation_config: json(&folder.join("generation_config.json")),

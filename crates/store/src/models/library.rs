@@ -1,4 +1,4 @@
-//! The models folder as a catalog: scanned when asked, described once for as long as it is the
+//! The models folder: scanned when asked, described once for as long as it is the
 //! same.
 
 use std::{
@@ -8,11 +8,10 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use macmlx_inference::{Catalog, InferenceError, ModelCard, ModelDescription};
+use macmlx_inference::{InferenceError, ModelCard};
 
 use super::{
     copy::{self, CopyError},
-    description,
     folder::{self, Entry, Stamp, State},
     reference::{self, Match},
 };
@@ -86,6 +85,23 @@ impl Library {
                 suggestions,
             }),
         }
+    }
+
+    /// The complete model a reference means: full id, bare name, path, unique prefix.
+    pub fn resolve(&self, reference: &str) -> Result<ModelCard, InferenceError> {
+        let entry = self.find(reference)?;
+        match entry.state {
+            State::Complete(card) => Ok(card),
+            State::Incomplete { reason } => Err(unusable(entry.id, reason)),
+        }
+    }
+
+    /// Every complete model, sorted by id.
+    pub fn list(&self) -> Vec<ModelCard> {
+        self.entries()
+            .into_iter()
+            .filter_map(|entry| entry.card().cloned())
+            .collect()
     }
 
     /// Finds a model as [`Library::find`] does, but by whole names only, for what cannot be undone.
@@ -196,27 +212,6 @@ impl Library {
                 entry
             }
         }
-    }
-}
-
-impl Catalog for Library {
-    fn resolve(&self, reference: &str) -> Result<ModelCard, InferenceError> {
-        let entry = self.find(reference)?;
-        match entry.state {
-            State::Complete(card) => Ok(card),
-            State::Incomplete { reason } => Err(unusable(entry.id, reason)),
-        }
-    }
-
-    fn list(&self) -> Vec<ModelCard> {
-        self.entries()
-            .into_iter()
-            .filter_map(|entry| entry.card().cloned())
-            .collect()
-    }
-
-    fn describe(&self, reference: &str) -> Result<ModelDescription, InferenceError> {
-        Ok(description::describe(&self.resolve(reference)?.path))
     }
 }
 

@@ -12,6 +12,7 @@ mod task;
 mod weights;
 
 pub use copy::CopyError;
+pub use description::describe;
 pub use files::Files;
 pub use folder::{Entry, State};
 pub use library::{Library, RemoveError};

@@ -21,10 +21,10 @@ use macmlx_protocol::{
 
 use super::refuse;
 use crate::{
+    choice::find,
     closing::Closing,
     exchange::{read_body, respond},
     router::App,
-    routes::ask_catalog,
 };
 
 type Steps = BoxStream<'static, Result<PullProgress, ModelFilesError>>;
@@ -44,7 +44,7 @@ async fn begun(app: &App, request: Request) -> Result<(Steps, bool), Error> {
     let request = files::Request::parse(&body)?;
     let steps = match request.repository() {
         Ok(repository) => app.files.pull(repository),
-        Err(error) => match local(app, &request).await? {
+        Err(error) => match local(app, &request).await {
             Some(id) => {
                 stream::iter([Ok(PullProgress::Listing), Ok(PullProgress::Done { id })]).boxed()
             }
@@ -55,13 +55,10 @@ async fn begun(app: &App, request: Request) -> Result<(Steps, bool), Error> {
 }
 
 /// The model here that a name means which is no repository's. Clients pull what they are to use.
-async fn local(app: &App, request: &files::Request) -> Result<Option<String>, Error> {
-    let reference = request.model.clone();
-    let found = ask_catalog(&app.catalog, move |catalog| catalog.resolve(&reference)).await?;
-    Ok(found
-        .ok()
-        .map(|card| card.id)
-        .filter(|id| request.means(id)))
+async fn local(app: &App, request: &files::Request) -> Option<String> {
+    let found = find(&app.catalog, request.model.clone()).await;
+    let id = found.ok().map(|card| card.id.clone());
+    id.filter(|id| request.means(id))
 }
 
 fn streamed(steps: Steps, closing: Closing) -> Response {

@@ -14,11 +14,11 @@ use macmlx_protocol::{
 
 use super::refuse;
 use crate::{
+    choice::find,
     closing::Closing,
     exchange::receive,
     generate::{context, deliver},
     router::App,
-    routes::ask_catalog,
     running::start,
 };
 
@@ -44,7 +44,7 @@ async fn respond<E: Generating>(app: &App, request: Request) -> Result<Response,
     let wants_stream = E::wants_stream(&request);
     let keep_alive = E::keep_alive(&request);
     let Translation { requests, encoder } = E::translate(request, context())?;
-    let starting = start(Arc::clone(&app.backend), requests);
+    let starting = start(app, requests);
     let starting = app.lifetimes.set_by(starting, keep_alive);
     deliver(app, starting, encoder, wants_stream, closing).await
 }
@@ -52,16 +52,14 @@ async fn respond<E: Generating>(app: &App, request: Request) -> Result<Response,
 /// Loads or unloads a model and returns its id. The reply is one object also where a stream is asked
 /// for, as Ollama has it.
 pub(super) async fn settle(app: &App, residency: &Residency) -> Result<String, Error> {
-    let reference = residency.model.clone();
+    let card = find(&app.catalog, residency.model.clone()).await?;
     if residency.is_unload() {
-        let card = ask_catalog(&app.catalog, move |catalog| catalog.resolve(&reference)).await??;
         app.backend.unload(card.id.clone()).await?;
-        Ok(card.id)
     } else {
-        let id = app.backend.load(reference).await?;
+        app.backend.load(Arc::clone(&card)).await?;
         if let Some(keep_alive) = residency.keep_alive {
-            app.lifetimes.set(&id, keep_alive);
+            app.lifetimes.set(&card.id, keep_alive);
         }
-        Ok(id)
     }
+    Ok(card.id.clone())
 }

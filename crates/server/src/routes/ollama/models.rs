@@ -8,7 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures::future::join_all;
-use macmlx_inference::{Catalog, LoadedModel, ModelCard, ModelTask, ModelTraits};
+use macmlx_inference::{Catalog, InferenceError, LoadedModel, ModelCard, ModelTask, ModelTraits};
 use macmlx_protocol::{
     Error,
     ollama::{
@@ -18,12 +18,7 @@ use macmlx_protocol::{
 };
 
 use super::refuse;
-use crate::{
-    exchange::read_body,
-    generate::context,
-    router::App,
-    routes::{ask_catalog, traits},
-};
+use crate::{choice::ask, exchange::read_body, generate::context, router::App, routes::traits};
 
 /// Macs share their memory between processor and GPU.
 const IS_ON_GPU: bool = cfg!(all(target_os = "macos", target_arch = "aarch64"));
@@ -37,7 +32,7 @@ pub(super) async fn tags(State(app): State<Arc<App>>) -> Response {
 }
 
 async fn tagged(app: &App) -> Result<Tags, Error> {
-    let cards = ask_catalog(&app.catalog, Catalog::list).await?;
+    let cards = ask(&app.catalog, Catalog::list).await?;
     let models = cards.into_iter().map(async |card| {
         let traits = traits(app, &card).await;
         (card, traits)
@@ -52,14 +47,14 @@ pub(super) async fn show(State(app): State<Arc<App>>, request: Request) -> Respo
 async fn shown(app: &App, request: Request) -> Result<show::Reply, Error> {
     let body = read_body(request, app.options.body_limit_bytes).await?;
     let reference = show::Request::model(&body)?;
-    let (card, description) = ask_catalog(&app.catalog, move |catalog| {
-        let card = catalog.resolve(&reference)?;
-        let description = catalog.describe(&card.id)?;
-        Ok::<_, Error>((card, description))
+    let (card, description) = ask(&app.catalog, move |catalog| {
+        let card = catalog.find(&reference)?;
+        let description = catalog.describe(&card);
+        Ok::<_, InferenceError>((card, description))
     })
     .await??;
     let traits = match card.task {
-        ModelTask::Generate => app.backend.traits(card.id.clone()).await?,
+        ModelTask::Generate => app.backend.traits(Arc::clone(&card)).await?,
         ModelTask::Embed | ModelTask::Rerank => ModelTraits::default(),
     };
     Ok(show::reply(&card, &description, &traits))
@@ -71,10 +66,11 @@ pub(super) async fn processes(State(app): State<Arc<App>>) -> Response {
 
 async fn running(app: &App) -> Result<Processes, Error> {
     let loaded = app.backend.loaded();
-    let loaded = ask_catalog(&app.catalog, move |catalog| {
+    let loaded = ask(&app.catalog, move |catalog| {
         let with_card = loaded.into_iter().map(|loaded| {
-            let card = catalog.resolve(&loaded.id);
-            (card.unwrap_or_else(|_| without_files(&loaded)), loaded)
+            let card = catalog.find(&loaded.id);
+            let card = card.map_or_else(|_| without_files(&loaded), |card| (*card).clone());
+            (card, loaded)
         });
         with_card.collect::<Vec<_>>()
     })
