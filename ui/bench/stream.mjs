@@ -57,7 +57,7 @@ const model = {
 };
 const settings = { onboardingComplete: true, theme: 'light', language: 'en' };
 const replies = {
-  '/x/models': { models: [model] },
+  '/x/models': { models: [model], chosen: model.id },
   '/x/models/org%2Fmodel/parameters': {},
   '/x/downloads': { jobs: [] },
   '/x/conversations': {

@@ -192,13 +192,14 @@ impl Names {
         }
     }
 
-    /// The model in memory that is for the task: one that is at work, else the one used last.
+    /// The model in memory that is for the task, and chats if it generates: one that is at work,
+    /// else the one used last.
     fn in_use(&self, task: ModelTask) -> Option<ModelCard> {
         let loaded = self.loaded.get().map_or_else(Vec::new, |loaded| loaded());
         loaded
             .into_iter()
             .filter_map(|model| Some((self.library.resolve(&model.id).ok()?, model)))
-            .filter(|(card, _)| card.task == task)
+            .filter(|(card, _)| card.task == task && (task != ModelTask::Generate || chats(card)))
             .max_by_key(|(_, model)| (model.active_requests > 0, Reverse(model.idle)))
             .map(|(card, _)| card)
     }
@@ -206,7 +207,7 @@ impl Names {
     /// Models that chat: those that this machine can run first, and of those the newest.
     fn chat_models(&self) -> Vec<ModelCard> {
         let mut cards = self.library.list();
-        cards.retain(|card| card.task == ModelTask::Generate && has_chat_template(&card.path));
+        cards.retain(chats);
         cards.sort_by_cached_key(|card| (!(self.can_run)(card), Reverse(card.modified_unix)));
         cards
     }
@@ -231,6 +232,10 @@ impl Names {
             decided => decided,
         }
     }
+}
+
+fn chats(card: &ModelCard) -> bool {
+    card.task == ModelTask::Generate && has_chat_template(&card.path)
 }
 
 /// What is to be said where no model is named and none can answer.
@@ -494,7 +499,13 @@ mod tests {
         assert_eq!(chosen(&names).as_deref(), Some("org/one"));
         local.date("org/two", 8);
         assert_eq!(chosen(&names).as_deref(), Some("org/one"), "by name then");
-        names.ask(|| vec![loaded("org/two", 0, 5), loaded("org/one", 0, 60)]);
+        names.ask(|| {
+            vec![
+                loaded("org/two", 0, 5),
+                loaded("org/one", 0, 60),
+                loaded("org/base", 1, 0),
+            ]
+        });
         assert_eq!(chosen(&names).as_deref(), Some("org/two"));
         let names = local.names();
         names.ask(|| vec![loaded("org/two", 0, 5), loaded("org/one", 1, 0)]);

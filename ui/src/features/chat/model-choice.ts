@@ -1,5 +1,5 @@
 /** Which model answers a conversation. */
-import type { Model } from '$lib/api';
+import type { Model, ModelList } from '$lib/api';
 
 /** `owner/name` without its owner. */
 export function shortName(id: string): string {
@@ -13,14 +13,15 @@ export function chatModels(models: Model[]): Model[] {
   );
 }
 
-/** The wanted one if it is here, else a loaded one, the default, any; null if there is none. */
-export function chosenModel(models: Model[], wanted: string | null | undefined): Model | null {
-  const usable = chatModels(models);
+/** The wanted one if it is here, else the one that the server would choose; null if none chats. */
+export function chosenModel(
+  list: ModelList | undefined,
+  wanted: string | null | undefined,
+): Model | null {
+  const usable = chatModels(list?.models ?? []);
   return (
     usable.find((model) => model.id === wanted || model.aliases.includes(wanted ?? '')) ??
-    usable.find((model) => model.is_loaded) ??
-    usable.find((model) => model.is_default) ??
-    usable[0] ??
+    usable.find((model) => model.id === list?.chosen) ??
     null
   );
 }

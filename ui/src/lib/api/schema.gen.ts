@@ -1266,7 +1266,7 @@ export interface components {
             context_length: number | null;
             /** @description `owner/repo`, or the folder's name. */
             id: string;
-            /** @description It answers to names nobody knows. */
+            /** @description The settings name it as the default model. */
             is_default: boolean;
             is_loaded: boolean;
             is_loading: boolean;
@@ -1315,6 +1315,8 @@ export interface components {
             size_bytes: number;
         };
         ModelList: {
+            /** @description Id of the model that answers now where none is named, and to names that nobody knows. */
+            chosen: string | null;
             /** @description Sorted by id. */
             models: components["schemas"]["Model"][];
         };

@@ -20,6 +20,7 @@ export type McpTool = Schemas['McpTool'];
 export type Message = Schemas['Message'];
 export type Model = Schemas['Model'];
 export type ModelDetail = Schemas['ModelDetail'];
+export type ModelList = Schemas['ModelList'];
 export type ModelParameters = Schemas['ModelParameters'];
 export type Settings = Schemas['Settings'];
 export type SettingsReply = Schemas['SettingsView'];
