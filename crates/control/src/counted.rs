@@ -43,12 +43,19 @@ impl fmt::Debug for Watch {
 
 impl Counted {
     pub fn new(inner: Arc<dyn Backend>, activity: Arc<Activity>, events: Arc<Events>) -> Self {
-        Self(Arc::new(Watch {
+        let watch = Arc::new(Watch {
             inner,
             activity,
             events,
             loaded: Mutex::default(),
-        }))
+        });
+        let weak = Arc::downgrade(&watch);
+        watch.inner.watch_loaded(Box::new(move || {
+            if let Some(watch) = weak.upgrade() {
+                watch.tell_loaded();
+            }
+        }));
+        Self(watch)
     }
 }
 

@@ -127,6 +127,9 @@ struct LoadedModelStatus {
     memory_bytes: u64,
     active_requests: u32,
     idle_seconds: u64,
+    /// Until it leaves memory if nobody uses it; null: it stays.
+    #[schema(required)]
+    expires_in_seconds: Option<u64>,
     /// How its weights are held, for a person.
     weights: String,
 }
@@ -138,6 +141,7 @@ impl From<LoadedModel> for LoadedModelStatus {
             memory_bytes: model.memory_bytes,
             active_requests: model.active_requests,
             idle_seconds: model.idle.as_secs(),
+            expires_in_seconds: model.expires_in.map(|left| left.as_secs()),
             weights: model.weights,
         }
     }

@@ -6,8 +6,8 @@ use std::{sync::Arc, time::Instant};
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
 use macmlx_inference::{
     Backend, EmbedRequest, Embeddings, EncodeTimings, EventStream, GenerateRequest,
-    GenerationEvent, InferenceError, LoadedModel, ModelCard, ModelTask, ModelTraits, Relevance,
-    RerankRequest, TokenizeInput, TokenizeRequest,
+    GenerationEvent, InferenceError, KeepAlive, LoadedModel, LoadedWatcher, ModelCard, ModelTask,
+    ModelTraits, Relevance, RerankRequest, TimeToLive, TokenizeInput, TokenizeRequest,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -41,19 +41,26 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// Starts the MLX thread; loads nothing yet.
-    pub fn new(options: EngineOptions) -> Self {
+    /// Starts the MLX thread; loads nothing yet. Models stay in memory as `time_to_live` says.
+    pub fn new(options: EngineOptions, time_to_live: TimeToLive) -> Self {
         let loaders = loaders(&options);
-        Self::with_loaders(options, loaders)
+        Self::with_loaders(options, time_to_live, loaders)
     }
 
-    pub(crate) fn with_loaders(options: EngineOptions, loaders: Loaders) -> Self {
-        let residents = Arc::new(Residents::default());
+    pub(crate) fn with_loaders(
+        options: EngineOptions,
+        time_to_live: TimeToLive,
+        loaders: Loaders,
+    ) -> Self {
+        let residents = Arc::new(Residents::new(time_to_live));
         let thread = {
             let options = options.clone();
             let residents = residents.clone();
-            MlxThread::spawn(move || Scheduler::new(options, Pool::new(loaders, residents)))
-                .map_err(|error| format!("cannot start the MLX thread: {error}"))
+            MlxThread::spawn(move || {
+                let limit_bytes = options.memory_limit_bytes;
+                Scheduler::new(options, Pool::new(loaders, residents, limit_bytes))
+            })
+            .map_err(|error| format!("cannot start the MLX thread: {error}"))
         };
         Self {
             options,
@@ -310,7 +317,19 @@ impl Backend for Engine {
         self.unload_model(id).boxed()
     }
 
+    fn keep(&self, id: &str, keep_alive: KeepAlive) {
+        self.residents.keep(id, keep_alive);
+        // A thread that waits for nothing else is to look at the new time.
+        if let Ok(thread) = self.thread() {
+            let _ = thread.post(|_| {});
+        }
+    }
+
     fn loaded(&self) -> Vec<LoadedModel> {
         self.residents.list()
+    }
+
+    fn watch_loaded(&self, watcher: LoadedWatcher) {
+        self.residents.watch(watcher);
     }
 }

@@ -15,6 +15,9 @@ pub struct EngineOptions {
     /// Where quantized kernels are slow, weights are held dequantized up to this many bytes.
     /// `None`: the model loader's own default.
     pub dequantize_budget_bytes: Option<u64>,
+    /// Bytes that the weights of all models in memory may take; a model that exceeds it is refused.
+    /// `None`: as much as there is.
+    pub memory_limit_bytes: Option<u64>,
     /// Quantization of keys and values of new sequences. `None` keeps the compute dtype.
     pub kv_quantization: Option<KvQuantization>,
 }
@@ -26,6 +29,7 @@ impl Default for EngineOptions {
             prefill_chunk: 512,
             queue_limit: 256,
             dequantize_budget_bytes: None,
+            memory_limit_bytes: None,
             kv_quantization: None,
         }
     }

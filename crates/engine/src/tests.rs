@@ -25,7 +25,7 @@ use mlx_rs::{Array, error::Exception, ops::indexing::TryIndexOp};
 use crate::{
     Engine, EngineOptions,
     pool::{Loaders, Weights},
-    support::{Home, Named, greedy, idle, read, run},
+    support::{Home, Named, for_ever, greedy, idle, read, run},
 };
 
 const VOCAB: i32 = 96;
@@ -165,7 +165,11 @@ fn loaders(control: Arc<Control>) -> Loaders {
 fn setup(options: EngineOptions) -> Setup {
     let home = Home::new(&["llama", "qwen2"]);
     let control = Arc::new(Control::default());
-    let engine = home.name(Engine::with_loaders(options, loaders(control.clone())));
+    let engine = home.name(Engine::with_loaders(
+        options,
+        for_ever(),
+        loaders(control.clone()),
+    ));
     Setup {
         engine,
         control,

@@ -9,10 +9,10 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Condvar, Mutex, PoisonError,
-        mpsc::{self, TryRecvError},
+        mpsc::{self, RecvTimeoutError, TryRecvError},
     },
     thread::JoinHandle,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use macmlx_inference::InferenceError;
@@ -36,6 +36,8 @@ pub(crate) enum Turn {
     Busy,
     /// Nothing to do before the next message.
     Idle,
+    /// Nothing to do before the next message or this time.
+    IdleUntil(Instant),
 }
 
 type Task<O> = Box<dyn FnOnce(&mut O) + Send>;
@@ -124,6 +126,12 @@ fn run<O: Owner>(mut owner: O, inbox: &mpsc::Receiver<Task<O>>) {
     loop {
         let task = match turn {
             Turn::Idle => inbox.recv().map_err(|_| TryRecvError::Disconnected),
+            Turn::IdleUntil(time) => inbox
+                .recv_timeout(time.saturating_duration_since(Instant::now()))
+                .map_err(|error| match error {
+                    RecvTimeoutError::Timeout => TryRecvError::Empty,
+                    RecvTimeoutError::Disconnected => TryRecvError::Disconnected,
+                }),
             Turn::Busy => inbox.try_recv(),
         };
         match task {
@@ -176,6 +184,8 @@ mod tests {
     /// Counts down, panics at thirteen, keeps what it was told.
     struct Countdown {
         left: u32,
+        /// Is counted down, too, after a pause without a message.
+        again: Option<u32>,
         report: mpsc::Sender<String>,
     }
 
@@ -188,6 +198,10 @@ mod tests {
             self.left -= 1;
             if self.left == 0 {
                 self.report.send("done".into()).unwrap();
+                if let Some(again) = self.again.take() {
+                    self.left = again;
+                    return Turn::IdleUntil(Instant::now());
+                }
             }
             Turn::Busy
         }
@@ -205,7 +219,12 @@ mod tests {
     #[test]
     fn survives_panics_and_closes() {
         let (report, reports) = mpsc::channel();
-        let thread = MlxThread::spawn(move || Countdown { left: 0, report }).unwrap();
+        let thread = MlxThread::spawn(move || Countdown {
+            left: 0,
+            again: None,
+            report,
+        })
+        .unwrap();
         thread.post(|owner| owner.left = 5).unwrap();
         assert_eq!(reports.recv().unwrap(), "done");
         thread.post(|owner| owner.left = 15).unwrap();
@@ -219,11 +238,30 @@ mod tests {
     }
 
     #[test]
+    fn a_pause_ends_without_a_message() {
+        let (report, reports) = mpsc::channel();
+        let thread = MlxThread::spawn(move || Countdown {
+            left: 0,
+            again: Some(3),
+            report,
+        })
+        .unwrap();
+        thread.post(|owner| owner.left = 2).unwrap();
+        assert_eq!(reports.recv().unwrap(), "done");
+        assert_eq!(reports.recv().unwrap(), "done");
+    }
+
+    #[test]
     fn the_end_waits_for_work_that_was_dropped() {
         let (report, _reports) = mpsc::channel();
         let (begun, has_begun) = mpsc::channel();
         let (release, released) = mpsc::channel::<()>();
-        let thread = MlxThread::spawn(move || Countdown { left: 0, report }).unwrap();
+        let thread = MlxThread::spawn(move || Countdown {
+            left: 0,
+            again: None,
+            report,
+        })
+        .unwrap();
         thread
             .post(move |_| {
                 begun.send(()).unwrap();

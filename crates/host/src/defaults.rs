@@ -1,21 +1,14 @@
 //! Parameters that a person set for a model, for every request that does not say otherwise.
 
-use std::{
-    sync::{Arc, Weak},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
 use macmlx_control::parameters::{fill_in, fill_in_chat};
 use macmlx_inference::{
-    Backend, EventStream, GenerateRequest, InferenceError, Layer, ModelCard, TokenizeInput,
-    TokenizeRequest,
+    Backend, EventStream, GenerateRequest, InferenceError, Layer, ModelCard, TimeToLive,
+    TokenizeInput, TokenizeRequest,
 };
 use macmlx_settings::ModelParametersFolder;
-use tokio::time::MissedTickBehavior;
-
-/// How often idle models are looked for.
-const TICK: Duration = Duration::from_secs(5);
 
 /// Fills in what requests leave unset.
 pub(crate) struct ModelDefaults {
@@ -56,36 +49,16 @@ impl Layer for ModelDefaults {
     }
 }
 
-/// Unloads models that had no request for as long as their `ttlSeconds` say, until the backend is
-/// gone.
-pub(crate) async fn unload_idle(backend: Weak<dyn Backend>, folder: Arc<ModelParametersFolder>) {
-    let mut ticks = tokio::time::interval(TICK);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        ticks.tick().await;
-        let Some(backend) = backend.upgrade() else {
-            return;
-        };
-        for model in backend.loaded() {
-            let is_expired = folder.get(&model.id).ttl_seconds.is_some_and(|seconds| {
-                model.active_requests == 0 && model.idle >= Duration::from_secs(seconds)
-            });
-            if is_expired {
-                tracing::info!(model = model.id, "unloading a model that was idle");
-                if let Err(error) = backend.unload(model.id.clone()).await {
-                    tracing::warn!(model = model.id, %error, "an idle model stays");
-                }
-            }
-        }
-    }
+/// How long models stay in memory where no client says so: as their `ttlSeconds` have it now.
+pub(crate) fn time_to_live(folder: Arc<ModelParametersFolder>) -> TimeToLive {
+    Arc::new(move |id| folder.get(id).ttl_seconds.map(Duration::from_secs))
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
 
-    use futures::FutureExt;
-    use macmlx_inference::{ChatPrompt, LoadedModel, Prompt, ReasoningOptions, ScriptedBackend};
+    use macmlx_inference::{ChatPrompt, Prompt, ReasoningOptions, ScriptedBackend};
     use macmlx_settings::{Aliases, Home};
     use serde_json::json;
 
@@ -142,32 +115,16 @@ mod tests {
         assert_eq!(*other, GenerateRequest::new("org/other", prompt()));
     }
 
-    /// Says that a model is idle, until it is unloaded; keeps what it is asked to count.
-    struct Idle {
-        since: Duration,
-        unloaded: Mutex<Vec<String>>,
+    /// Keeps what it is asked to count.
+    #[derive(Default)]
+    struct Counting {
         counted: Mutex<Vec<TokenizeRequest>>,
         rest: ScriptedBackend,
     }
 
-    impl Idle {
-        fn new(idle: Duration) -> Arc<Self> {
-            Arc::new(Self {
-                since: idle,
-                unloaded: Mutex::default(),
-                counted: Mutex::default(),
-                rest: ScriptedBackend::default(),
-            })
-        }
-    }
-
-    impl Backend for Idle {
-        fn generate(
-            &self,
-            model: Arc<ModelCard>,
-            request: GenerateRequest,
-        ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
-            self.rest.generate(model, request)
+    impl Layer for Counting {
+        fn inner(&self) -> &dyn Backend {
+            &self.rest
         }
 
         fn tokenize(
@@ -178,43 +135,6 @@ mod tests {
             self.counted.lock().unwrap().push(request.clone());
             self.rest.tokenize(model, request)
         }
-
-        fn detokenize(
-            &self,
-            model: Arc<ModelCard>,
-            tokens: Vec<u32>,
-        ) -> BoxFuture<'_, Result<String, InferenceError>> {
-            self.rest.detokenize(model, tokens)
-        }
-
-        fn traits(
-            &self,
-            model: Arc<ModelCard>,
-        ) -> BoxFuture<'_, Result<macmlx_inference::ModelTraits, InferenceError>> {
-            self.rest.traits(model)
-        }
-
-        fn load(&self, model: Arc<ModelCard>) -> BoxFuture<'_, Result<(), InferenceError>> {
-            self.rest.load(model)
-        }
-
-        fn unload(&self, model: String) -> BoxFuture<'_, Result<bool, InferenceError>> {
-            self.unloaded.lock().unwrap().push(model);
-            async { Ok(true) }.boxed()
-        }
-
-        fn loaded(&self) -> Vec<LoadedModel> {
-            if !self.unloaded.lock().unwrap().is_empty() {
-                return Vec::new();
-            }
-            vec![LoadedModel {
-                id: "org/m".into(),
-                memory_bytes: 1,
-                active_requests: 0,
-                idle: self.since,
-                weights: String::new(),
-            }]
-        }
     }
 
     #[tokio::test]
@@ -222,7 +142,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let folder = folder(&Home::at(place.path()));
         set(&folder, &json!({"reasoning": false}));
-        let inner = Idle::new(Duration::ZERO);
+        let inner = Arc::new(Counting::default());
         let layer = ModelDefaults::new(inner.clone(), folder);
         let request = TokenizeRequest {
             model: "org/m".into(),
@@ -241,20 +161,16 @@ mod tests {
         assert_eq!(reasoning.enabled, Some(false));
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_model_leaves_once_it_was_idle_for_long_enough() {
-        for (ttl, leaves) in [(json!(60), true), (json!(61), false), (json!(null), false)] {
-            let place = tempfile::tempdir().unwrap();
-            let folder = folder(&Home::at(place.path()));
-            set(&folder, &json!({"ttlSeconds": ttl}));
-            let inner = Idle::new(Duration::from_mins(1));
-            let backend: Arc<dyn Backend> = inner.clone();
-            let watching = tokio::spawn(unload_idle(Arc::downgrade(&backend), folder));
-            tokio::time::sleep(TICK * 3).await;
-            let unloaded = inner.unloaded.lock().unwrap().clone();
-            assert_eq!(unloaded.len(), usize::from(leaves), "{ttl}");
-            drop((backend, inner));
-            watching.await.unwrap();
-        }
+    #[test]
+    fn a_models_time_to_live_is_asked_anew_each_time() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = folder(&Home::at(place.path()));
+        let time_to_live = time_to_live(folder.clone());
+        assert_eq!(time_to_live("org/m"), None);
+        set(&folder, &json!({"ttlSeconds": 60}));
+        assert_eq!(time_to_live("org/m"), Some(Duration::from_mins(1)));
+        assert_eq!(time_to_live("org/other"), None);
+        set(&folder, &json!({"ttlSeconds": null}));
+        assert_eq!(time_to_live("org/m"), None);
     }
 }

@@ -10,6 +10,9 @@ pub(crate) fn options(settings: &Settings) -> EngineOptions {
         prefill_chunk: settings.prefill_chunk_tokens.max(1) as usize,
         queue_limit: settings.max_waiting_requests as usize,
         dequantize_budget_bytes: Some(budget_bytes(settings)),
+        memory_limit_bytes: settings
+            .max_resident_memory_gb
+            .map(|gb| (gb.max(0.0) * f64::from(1 << 30)) as u64),
         // Zero bits is how some clients write "not quantized".
         kv_quantization: settings
             .kv_bits
@@ -84,10 +87,12 @@ mod tests {
             kv_bits: Some(8),
             kv_group_size: 32,
             dequantize_budget_gb: 1.5,
+            max_resident_memory_gb: Some(2.5),
             max_batch_size: 0,
             ..Settings::default()
         });
         assert_eq!(options.dequantize_budget_bytes, Some(3 << 29));
+        assert_eq!(options.memory_limit_bytes, Some(5 << 29));
         assert_eq!(options.max_batch, 1);
         let quantization = options.kv_quantization.unwrap();
         assert_eq!((quantization.bits, quantization.group_size), (8, 32));

@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use anyhow::Context;
 use macmlx_engine::Engine;
-use macmlx_inference::{Catalog, InferenceError, ModelCard, ModelTask};
+use macmlx_inference::{Catalog, InferenceError, ModelCard, ModelTask, TimeToLive};
 use macmlx_settings::{
     Aliases, ApiKeys, Environment, HfToken, Home, LiveSettings, Loaded, Settings,
 };
@@ -59,8 +59,8 @@ impl Host {
     }
 
     /// An engine with the settings' limits; it loads nothing yet.
-    pub(crate) fn engine(&self) -> Engine {
-        Engine::new(engine::options(&self.settings))
+    pub(crate) fn engine(&self, time_to_live: TimeToLive) -> Engine {
+        Engine::new(engine::options(&self.settings), time_to_live)
     }
 
     /// The models under every name the settings give them.

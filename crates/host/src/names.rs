@@ -377,6 +377,7 @@ mod tests {
             memory_bytes: 0,
             active_requests,
             idle: Duration::from_secs(idle_seconds),
+            expires_in: None,
             weights: String::new(),
         }
     }

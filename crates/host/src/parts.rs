@@ -18,7 +18,7 @@ use macmlx_control::{
     settings::SettingsSources,
     status::{self, Sources},
 };
-use macmlx_inference::{Backend, Catalog, ModelCard};
+use macmlx_inference::{Backend, Catalog, ModelCard, TimeToLive};
 use macmlx_mcp::{Approvals, LoginShell, Pool, PoolSetup, ToolLoop};
 use macmlx_server::{ApiKey, ApiKeySource, Options};
 use macmlx_settings::{Home, McpServers, ModelParametersFolder, ToolPolicies};
@@ -28,7 +28,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 use crate::{
     AppOptions, Host, Names,
     claim::{Claim, Owner},
-    defaults::{ModelDefaults, unload_idle},
+    defaults::{ModelDefaults, time_to_live},
     door::{Behind, TcpDoor},
     engine,
     keys::LiveKeys,
@@ -90,14 +90,13 @@ impl Parts {
         let parameters = parameters(host, options);
         let backend: Arc<dyn Backend> = Arc::new(Counted::new(
             Arc::new(ModelDefaults::new(
-                answering(host, options)?,
+                answering(host, options, time_to_live(parameters.clone()))?,
                 parameters.clone(),
             )),
             activity.clone(),
             events.clone(),
         ));
         let weak = Arc::downgrade(&backend);
-        tokio::spawn(unload_idle(weak.clone(), parameters.clone()));
         names.ask(move || {
             weak.upgrade()
                 .map_or_else(Vec::new, |backend| backend.loaded())
@@ -326,16 +325,20 @@ fn server_options(host: &Host, options: &AppOptions, token: &str) -> anyhow::Res
     not(feature = "playback"),
     expect(clippy::unnecessary_wraps, reason = "a script may be unreadable")
 )]
-fn answering(host: &Host, options: &AppOptions) -> anyhow::Result<Arc<dyn Backend>> {
+fn answering(
+    host: &Host,
+    options: &AppOptions,
+    time_to_live: TimeToLive,
+) -> anyhow::Result<Arc<dyn Backend>> {
     #[cfg(feature = "playback")]
     if let Some(path) = &options.playback {
         let script = macmlx_playback::Script::read(path)
             .with_context(|| format!("cannot play {}", path.display()))?;
-        let playback = macmlx_playback::Playback::new(script);
+        let playback = macmlx_playback::Playback::new(script, time_to_live);
         return Ok(Arc::new(playback));
     }
     let _ = options;
-    Ok(Arc::new(host.engine()))
+    Ok(Arc::new(host.engine(time_to_live)))
 }
 
 /// Parameters of models. Aliases that older versions kept there become names, except for a command

@@ -6,7 +6,7 @@ use futures::{FutureExt, future::BoxFuture, stream::BoxStream};
 
 use crate::{
     ChatPrompt, EmbedRequest, Embeddings, GenerateRequest, GenerationEvent, InferenceError,
-    ModelCard, ReasoningOptions, Relevance, RerankRequest,
+    KeepAlive, ModelCard, ReasoningOptions, Relevance, RerankRequest,
 };
 
 /// Events of one request. Dropping it cancels the request, also during prefill.
@@ -71,9 +71,19 @@ pub trait Backend: Send + Sync + 'static {
     /// whether it was loaded. Its files may be gone by now.
     fn unload(&self, id: String) -> BoxFuture<'_, Result<bool, InferenceError>>;
 
+    /// Sets how long the model with this id stays after its last use, until it leaves memory or
+    /// somebody says otherwise. It does nothing for a model that is not in memory.
+    fn keep(&self, _id: &str, _keep_alive: KeepAlive) {}
+
     /// Models whose weights are in memory.
     fn loaded(&self) -> Vec<LoadedModel>;
+
+    /// Has `watcher` called after each change of which models are in memory. It must not block.
+    fn watch_loaded(&self, _watcher: LoadedWatcher) {}
 }
+
+/// Is called when models have come into memory or left it.
+pub type LoadedWatcher = Box<dyn Fn() + Send + Sync>;
 
 fn only_generates<T: Send + 'static>(
     model: &ModelCard,
@@ -192,8 +202,16 @@ impl<L: Layer> Backend for L {
         Layer::unload(self, id)
     }
 
+    fn keep(&self, id: &str, keep_alive: KeepAlive) {
+        self.inner().keep(id, keep_alive);
+    }
+
     fn loaded(&self) -> Vec<LoadedModel> {
         self.inner().loaded()
+    }
+
+    fn watch_loaded(&self, watcher: LoadedWatcher) {
+        self.inner().watch_loaded(watcher);
     }
 }
 
@@ -246,6 +264,8 @@ pub struct LoadedModel {
     pub active_requests: u32,
     /// Since the last request ended; zero while one runs.
     pub idle: Duration,
+    /// Until it leaves memory if nobody uses it from now on; `None`: it stays.
+    pub expires_in: Option<Duration>,
     /// How the weights are held, in words for a person ("float32, dequantized").
     pub weights: String,
 }

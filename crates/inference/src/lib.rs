@@ -10,6 +10,7 @@ mod encoding;
 mod error;
 mod event;
 mod grammar;
+mod keep_alive;
 mod message;
 mod model_files;
 mod request;
@@ -18,7 +19,8 @@ mod sampling;
 mod scripted;
 
 pub use backend::{
-    Backend, EventStream, Layer, LoadedModel, ModelTraits, TokenizeInput, TokenizeRequest,
+    Backend, EventStream, Layer, LoadedModel, LoadedWatcher, ModelTraits, TokenizeInput,
+    TokenizeRequest,
 };
 pub use catalog::{Catalog, ModelCard, ModelDescription};
 pub use encoding::{
@@ -31,6 +33,7 @@ pub use event::{
     ToolRunEnd, Usage,
 };
 pub use grammar::{Grammar, Language};
+pub use keep_alive::{KeepAlive, TimeToLive};
 pub use message::{
     ContentPart, Image, ImageSource, Message, Role, ToolCall, ToolChoice, ToolDefinition,
 };

@@ -7,8 +7,8 @@ use std::{
 
 use futures::{FutureExt, future::BoxFuture};
 use macmlx_inference::{
-    Backend, EventStream, GenerateRequest, InferenceError, LoadedModel, ModelCard, ModelTask,
-    ModelTraits, TokenizeInput, TokenizeRequest,
+    Backend, EventStream, GenerateRequest, InferenceError, KeepAlive, LoadedModel, ModelCard,
+    ModelTask, ModelTraits, TimeToLive, TokenizeInput, TokenizeRequest,
 };
 
 use crate::{
@@ -37,12 +37,12 @@ struct Stage {
 }
 
 impl Playback {
-    pub fn new(script: Script) -> Self {
+    pub fn new(script: Script, time_to_live: TimeToLive) -> Self {
         Self {
             stage: Arc::new(Stage {
                 played: Mutex::new(vec![false; script.turns.len()]),
                 script,
-                models: Models::default(),
+                models: Models::new(time_to_live),
                 prefixes: Mutex::default(),
             }),
         }
@@ -231,6 +231,10 @@ impl Backend for Playback {
     fn unload(&self, id: String) -> BoxFuture<'_, Result<bool, InferenceError>> {
         let was_loaded = self.stage.models.unload(&id);
         async move { Ok(was_loaded) }.boxed()
+    }
+
+    fn keep(&self, id: &str, keep_alive: KeepAlive) {
+        self.stage.models.keep(id, keep_alive);
     }
 
     fn loaded(&self) -> Vec<LoadedModel> {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use macmlx_chat::ChatModel;
-use macmlx_inference::{InferenceError, LoadedModel, ModelCard};
+use macmlx_inference::{InferenceError, KeepAlive, LoadedModel, ModelCard, TimeToLive};
 
 /// A model without weights.
 #[derive(Debug)]
@@ -16,16 +16,27 @@ pub(crate) struct PlayedModel {
     pub(crate) chat: ChatModel,
 }
 
-/// All of them.
-#[derive(Debug, Default)]
+/// All of them. With no memory to free, one whose time is over goes when somebody looks.
 pub(crate) struct Models {
+    time_to_live: TimeToLive,
     known: Mutex<HashMap<String, Arc<PlayedModel>>>,
     loaded: Arc<Mutex<BTreeMap<String, Loaded>>>,
+}
+
+impl std::fmt::Debug for Models {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Models")
+            .field("known", &self.known)
+            .field("loaded", &self.loaded)
+            .finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug)]
 struct Loaded {
     size_bytes: u64,
+    keep_alive: Option<KeepAlive>,
     active_requests: u32,
     /// When it was loaded or its last request ended.
     last_used: Instant,
@@ -39,6 +50,14 @@ pub(crate) struct Running {
 }
 
 impl Models {
+    pub(crate) fn new(time_to_live: TimeToLive) -> Self {
+        Self {
+            time_to_live,
+            known: Mutex::default(),
+            loaded: Arc::default(),
+        }
+    }
+
     /// The model of a card; its folder is read again when it has changed.
     pub(crate) fn get_blocking(
         &self,
@@ -61,6 +80,7 @@ impl Models {
             .entry(card.id.clone())
             .or_insert_with(|| Loaded {
                 size_bytes: card.size_bytes,
+                keep_alive: None,
                 active_requests: 0,
                 last_used: Instant::now(),
             });
@@ -83,17 +103,33 @@ impl Models {
         lock(&self.loaded).remove(id).is_some()
     }
 
+    pub(crate) fn keep(&self, id: &str, keep_alive: KeepAlive) {
+        if let Some(model) = lock(&self.loaded).get_mut(id) {
+            model.keep_alive = Some(keep_alive);
+        }
+    }
+
     pub(crate) fn loaded(&self) -> Vec<LoadedModel> {
-        lock(&self.loaded)
+        let mut loaded = lock(&self.loaded);
+        let idle = |model: &Loaded| match model.active_requests {
+            0 => model.last_used.elapsed(),
+            _ => Duration::ZERO,
+        };
+        let expires_in = |id: &str, model: &Loaded| {
+            let after_use = KeepAlive::after_use(model.keep_alive, (self.time_to_live)(id));
+            after_use.map(|after_use| after_use.saturating_sub(idle(model)))
+        };
+        loaded.retain(|id, model| {
+            model.active_requests > 0 || expires_in(id, model) != Some(Duration::ZERO)
+        });
+        loaded
             .iter()
             .map(|(id, model)| LoadedModel {
                 id: id.clone(),
                 memory_bytes: model.size_bytes,
                 active_requests: model.active_requests,
-                idle: match model.active_requests {
-                    0 => model.last_used.elapsed(),
-                    _ => Duration::ZERO,
-                },
+                idle: idle(model),
+                expires_in: expires_in(id, model),
                 weights: "none: answers are played".into(),
             })
             .collect()

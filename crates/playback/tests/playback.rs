@@ -14,9 +14,9 @@ use std::{
 
 use futures::StreamExt;
 use macmlx_inference::{
-    Backend, ChatPrompt, FinishReason, GenerateRequest, GenerationEvent, InferenceError, Logprobs,
-    Message, ModelCard, Prompt, Role, TokenizeInput, TokenizeRequest, ToolCallPart, ToolDefinition,
-    Usage,
+    Backend, ChatPrompt, FinishReason, GenerateRequest, GenerationEvent, InferenceError, KeepAlive,
+    Logprobs, Message, ModelCard, Prompt, Role, TokenizeInput, TokenizeRequest, ToolCallPart,
+    ToolDefinition, Usage,
 };
 use macmlx_playback::{Playback, Script};
 use serde_json::json;
@@ -54,7 +54,7 @@ fn stage(script: &serde_json::Value) -> Stage {
     };
     let script = Script::parse(&script.to_string()).unwrap();
     Stage {
-        playback: Playback::new(script),
+        playback: Playback::new(script, Arc::new(|_| None)),
         card: Arc::new(card),
         _folder: folder,
     }
@@ -425,6 +425,13 @@ async fn models_are_loaded_and_unloaded() {
     // A client that leaves.
     drop(stream);
     assert_eq!(playback.loaded()[0].active_requests, 0);
+    playback.keep("org/model", KeepAlive::For(Duration::from_hours(1)));
+    let left = playback.loaded()[0].expires_in.unwrap();
+    assert!(left > Duration::from_mins(59), "{left:?}");
+    playback.keep("org/model", KeepAlive::For(Duration::ZERO));
+    assert!(playback.loaded().is_empty());
+    playback.load(stage.card.clone()).await.unwrap();
+    assert_eq!(playback.loaded()[0].expires_in, None, "another stay");
     assert!(playback.unload("org/model".into()).await.unwrap());
     assert!(!playback.unload("org/model".into()).await.unwrap());
 }

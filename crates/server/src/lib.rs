@@ -24,7 +24,6 @@ mod encode;
 mod exchange;
 mod generate;
 mod guard;
-mod keep_alive;
 mod listener;
 mod live;
 mod options;

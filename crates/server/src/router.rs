@@ -18,7 +18,6 @@ use utoipa::openapi::OpenApi;
 use crate::{
     api::Api,
     dialect, guard,
-    keep_alive::Lifetimes,
     options::Options,
     replay::Replay,
     responses::{Limits, Store},
@@ -30,7 +29,6 @@ pub(crate) struct App {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) catalog: Arc<dyn Catalog>,
     pub(crate) files: Arc<dyn ModelFiles>,
-    pub(crate) lifetimes: Arc<Lifetimes>,
     /// What all routes take and give.
     pub(crate) document: OpenApi,
     pub(crate) options: Options,
@@ -67,7 +65,6 @@ pub fn router(
     let (open, document) = for_everyone().into_parts();
     let app = Arc::new(App {
         document: document.merge_from(document_of_closed),
-        lifetimes: Arc::new(Lifetimes::new(&backend)),
         backend,
         catalog,
         files,

@@ -46,7 +46,8 @@ pub struct Settings {
     pub kv_group_size: u32,
     /// Tokens of a sequence after which its KV cache is quantized.
     pub kv_quantization_start: u32,
-    /// Upper bound for the weights and caches of loaded models; none leaves it to the engine.
+    /// Upper bound for the weights of all models in memory: a model that exceeds it is not loaded.
+    /// None: as much as there is.
     #[serde(rename = "maxResidentMemoryGB")]
     pub max_resident_memory_gb: Option<f64>,
     /// Days after which log files are removed.
@@ -58,8 +59,6 @@ pub struct Settings {
     /// Language of the UI.
     pub language: Language,
     pub theme: Theme,
-    /// Model that was loaded last, as older versions note it.
-    pub last_loaded_model: Option<String>,
     /// What MCP tools (`server__tool`) may do; those that are not here are asked about.
     pub tool_policies: BTreeMap<String, ToolPolicy>,
 }
@@ -135,7 +134,6 @@ impl Default for Settings {
             onboarding_complete: false,
             language: Language::System,
             theme: Theme::System,
-            last_loaded_model: None,
             tool_policies: BTreeMap::new(),
         }
     }

@@ -57,7 +57,15 @@ pub(crate) async fn run(host: &Host, output: Output) -> anyhow::Result<ExitCode>
     let models = status["models"].as_array().map_or(&[][..], Vec::as_slice);
     let rows: Vec<Vec<String>> = models.iter().map(row).collect();
     output::table(
-        &["NAME", "TASK", "MEMORY", "WEIGHTS", "ACTIVE", "IDLE"],
+        &[
+            "NAME",
+            "TASK",
+            "MEMORY",
+            "WEIGHTS",
+            "ACTIVE",
+            "IDLE",
+            "LEAVES IN",
+        ],
         &rows,
     )?;
     Ok(ExitCode::SUCCESS)
@@ -79,5 +87,9 @@ fn row(model: &Value) -> Vec<String> {
         text("weights"),
         number("active_requests").to_string(),
         format::duration(Duration::from_secs(number("idle_seconds"))),
+        match model["expires_in_seconds"].as_u64() {
+            Some(seconds) => format::duration(Duration::from_secs(seconds)),
+            None => "never".into(),
+        },
     ]
 }

@@ -66,6 +66,9 @@ pub struct Model {
     /// In memory, while it is loaded.
     #[schema(required)]
     pub memory_bytes: Option<u64>,
+    /// Until it leaves memory if nobody uses it; null: it stays, or it is not there.
+    #[schema(required)]
+    pub expires_in_seconds: Option<u64>,
     /// Of the hub's repository.
     #[schema(required)]
     pub commit: Option<String>,
@@ -219,6 +222,9 @@ impl Snapshot {
             is_loaded: loaded.is_some(),
             is_loading: self.loading.contains(&entry.id),
             memory_bytes: loaded.map(|model| model.memory_bytes),
+            expires_in_seconds: loaded
+                .and_then(|model| model.expires_in)
+                .map(|left| left.as_secs()),
             commit: commit(&entry.path),
             is_default: self.default_model.as_deref() == Some(&*entry.id),
         }

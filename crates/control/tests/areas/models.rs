@@ -140,6 +140,7 @@ impl Pool {
             memory_bytes: 7,
             active_requests,
             idle: Duration::ZERO,
+            expires_in: None,
             weights: "float32".into(),
         }];
     }

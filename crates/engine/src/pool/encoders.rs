@@ -5,7 +5,7 @@ use std::sync::Arc;
 use macmlx_inference::{InferenceError, ModelCard};
 use macmlx_models::Encoder;
 
-use super::{Residents, Weights, clear_buffers, load_caught};
+use super::{MemoryLimit, Residents, Weights, clear_buffers, load_caught};
 use crate::profile::Profile;
 
 /// Turns a profile into weights, on the MLX thread.
@@ -18,18 +18,48 @@ pub(crate) struct Encoders {
     /// Least recently used first.
     held: Vec<(ModelCard, Weights<dyn Encoder>)>,
     residents: Arc<Residents>,
+    limit: MemoryLimit,
 }
 
 impl Encoders {
     /// A search wants an embedder and a reranker; one more lets either be changed.
     pub(crate) const MAX: usize = 3;
 
-    pub(super) fn new(loader: EncoderLoader, residents: Arc<Residents>) -> Self {
+    pub(super) fn new(
+        loader: EncoderLoader,
+        residents: Arc<Residents>,
+        limit: MemoryLimit,
+    ) -> Self {
         Self {
             loader,
             held: Vec::new(),
             residents,
+            limit,
         }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    /// Bytes of all encoders in memory.
+    pub(super) fn bytes(&self) -> u64 {
+        self.held
+            .iter()
+            .map(|(_, weights)| weights.memory_bytes)
+            .sum()
+    }
+
+    /// Drops the least recently used encoder that has no request and is not `wanted`; whether there
+    /// was one.
+    pub(super) fn unload_idle(&mut self, wanted: &[ModelCard]) -> bool {
+        let is_idle =
+            |card: &ModelCard| self.residents.active(&card.id) == 0 && !wanted.contains(card);
+        let idle = self.held.iter().find(|(card, _)| is_idle(card));
+        let Some(id) = idle.map(|(card, _)| card.id.clone()) else {
+            return false;
+        };
+        self.unload(&id)
     }
 
     /// Whether exactly this model, with these files, is in memory.
@@ -70,8 +100,17 @@ impl Encoders {
             let id = self.held[free.unwrap_or(0)].0.id.clone();
             self.unload(&id);
         }
+        let card = &profile.card;
+        let (limit, residents) = (self.limit, self.residents.clone());
+        let check = |bytes| limit.check(card, bytes, residents.others_bytes(&card.id));
+        while let Err(error) = check(card.size_bytes) {
+            if !self.unload_idle(wanted) {
+                return Err(error);
+            }
+        }
         let weights = load_caught(|| (self.loader)(profile))?;
-        self.residents.add(&profile.card.id, &weights);
+        check(weights.memory_bytes)?;
+        self.residents.add(&card.id, &weights);
         self.held.push((profile.card.clone(), weights));
         Ok(())
     }

@@ -3,9 +3,11 @@
 //! Invariants:
 //! - At most one model that generates is in memory; the scheduler swaps only when nothing runs.
 //! - A few encoders sit beside it; neither pushes the other out.
+//! - The weights of all models together stay within the memory limit, if there is one.
 //! - [`Residents`] says what is in memory to other threads; only the pool writes it.
 
 mod encoders;
+mod limit;
 mod residents;
 
 use std::{sync::Arc, time::Instant};
@@ -17,6 +19,7 @@ use macmlx_models::{AnswerTokens, EncoderOptions, LoadOptions, Model, ModelError
 use crate::{options::EngineOptions, thread::caught};
 
 pub(crate) use encoders::{EncoderLoader, Encoders};
+pub(crate) use limit::MemoryLimit;
 pub(crate) use residents::{ActiveTicket, Residents, WaitTicket};
 
 /// Weights ready to run. Lives on the MLX thread.
@@ -42,16 +45,32 @@ pub(crate) struct Pool {
     loader: Loader,
     current: Option<(ModelCard, Weights)>,
     residents: Arc<Residents>,
+    limit: MemoryLimit,
 }
 
 impl Pool {
-    pub(crate) fn new(loaders: Loaders, residents: Arc<Residents>) -> Self {
+    /// `limit_bytes` bounds the weights in memory, all models together.
+    pub(crate) fn new(
+        loaders: Loaders,
+        residents: Arc<Residents>,
+        limit_bytes: Option<u64>,
+    ) -> Self {
+        let limit = MemoryLimit(limit_bytes);
         Self {
-            encoders: Encoders::new(loaders.encoder, residents.clone()),
+            encoders: Encoders::new(loaders.encoder, residents.clone(), limit),
             loader: loaders.generator,
             current: None,
             residents,
+            limit,
         }
+    }
+
+    pub(crate) fn residents(&self) -> &Residents {
+        &self.residents
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.current.is_none() && self.encoders.is_empty()
     }
 
     /// Whether exactly this model, with these files, is in memory to generate.
@@ -71,11 +90,22 @@ impl Pool {
             .map(|(_, weights)| weights.model.as_ref())
     }
 
-    /// Loads a model to generate in place of the one in memory, which is dropped first: two do not fit where
-    /// one was made to fit.
+    /// Loads a model to generate in place of the one in memory, which is dropped first: two do not
+    /// fit where one was made to fit. One that exceeds the memory limit is refused; encoders that do
+    /// nothing make room.
     pub(crate) fn load(&mut self, card: &ModelCard) -> Result<(), InferenceError> {
+        while let Err(error) = self
+            .limit
+            .check(card, card.size_bytes, self.encoders.bytes())
+        {
+            if !self.encoders.unload_idle(&[]) {
+                return Err(error);
+            }
+        }
         self.unload();
         let weights = load_caught(|| (self.loader)(card))?;
+        let others_bytes = self.residents.others_bytes(&card.id);
+        self.limit.check(card, weights.memory_bytes, others_bytes)?;
         self.residents.add(&card.id, &weights);
         self.current = Some((card.clone(), weights));
         Ok(())

@@ -1,6 +1,12 @@
 //! The queue and the turns: asks the policy, does what it says.
 
-use std::{cell::RefCell, collections::VecDeque, rc::Rc, sync::Arc};
+use std::{
+    cell::RefCell,
+    collections::VecDeque,
+    rc::Rc,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use macmlx_chat::ChoiceOutput;
 use macmlx_inference::{FinishReason, InferenceError, ModelCard, Timings};
@@ -29,6 +35,10 @@ use crate::{
 /// it comes: there are many more of them, and each is a pause.
 const SHARE_BESIDE_DECODE: usize = 4;
 
+/// How often models in memory are looked at whose time may be over. A time that is known is kept to
+/// the moment while nothing runs; times to live may change without a message.
+const REVIEW: Duration = Duration::from_secs(5);
+
 /// Everything that lives on the MLX thread.
 pub(crate) struct Scheduler {
     pub(super) options: EngineOptions,
@@ -48,6 +58,8 @@ pub(crate) struct Scheduler {
     /// MLX may hold buffers of what has ended.
     pub(super) has_garbage: bool,
     mask_threads: Arc<MaskThreads>,
+    /// When models in memory are looked at again whose time may be over.
+    next_review: Instant,
 }
 
 impl Scheduler {
@@ -67,6 +79,7 @@ impl Scheduler {
             next_id: 0,
             has_garbage: false,
             mask_threads: Arc::new(MaskThreads::new()),
+            next_review: Instant::now(),
         }
     }
 
@@ -110,6 +123,21 @@ impl Scheduler {
         } else {
             let _ = done.send(false);
         }
+    }
+
+    /// Drops the models whose time is over; whether there were any.
+    fn drop_expired(&mut self) -> bool {
+        let now = Instant::now();
+        let review = self.pool.residents().review(now);
+        let latest = now + REVIEW;
+        self.next_review = review.next.map_or(latest, |next| next.min(latest));
+        for id in &review.expired {
+            tracing::info!(model = id, "the model leaves memory: its time is over");
+            // Nobody waits for it.
+            let (done, _) = oneshot::channel();
+            self.submit_unload(id, done);
+        }
+        !review.expired.is_empty()
     }
 
     fn next_action(&mut self) -> Action {
@@ -326,6 +354,9 @@ impl Scheduler {
 impl Owner for Scheduler {
     fn turn(&mut self) -> Turn {
         self.sweep();
+        if self.next_review <= Instant::now() {
+            self.drop_expired();
+        }
         match self.next_action() {
             Action::Admit => self.admit(),
             Action::Load => self.load(),
@@ -344,7 +375,13 @@ impl Owner for Scheduler {
             }
             Action::Wait => {
                 self.collect_garbage();
-                return Turn::Idle;
+                if self.drop_expired() {
+                    return Turn::Busy;
+                }
+                return match self.pool.is_empty() {
+                    true => Turn::Idle,
+                    false => Turn::IdleUntil(self.next_review),
+                };
             }
         }
         Turn::Busy

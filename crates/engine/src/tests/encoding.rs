@@ -15,7 +15,7 @@ use crate::{
     Engine, EngineOptions,
     pool::Weights,
     profile::Profile,
-    support::{Home, Named, greedy, idle, read, run},
+    support::{Home, Named, for_ever, greedy, idle, read, run},
 };
 
 /// First token, tokens, 1, place in the batch; a reranker says its first token divided by 100.
@@ -82,7 +82,11 @@ fn setup(options: EngineOptions) -> Setup {
     home.card("qwen2").context_length = Some(60);
     let control = Arc::new(Control::default());
     Setup {
-        engine: home.name(Engine::with_loaders(options, loaders(control.clone()))),
+        engine: home.name(Engine::with_loaders(
+            options,
+            for_ever(),
+            loaders(control.clone()),
+        )),
         control,
         home,
     }

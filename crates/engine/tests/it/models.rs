@@ -1,10 +1,13 @@
 //! Loading, switching and dropping models, and text to tokens and back.
 
-use futures::future::join_all;
-use macmlx_engine::EngineOptions;
-use macmlx_inference::{Backend, InferenceError, TokenizeInput, TokenizeRequest};
+use std::{sync::Arc, time::Duration};
 
-use crate::support::{Home, expected, greedy, idle, ids, run};
+use futures::future::join_all;
+use macmlx_engine::{Engine, EngineOptions};
+use macmlx_inference::{Backend, InferenceError, KeepAlive, TokenizeInput, TokenizeRequest};
+use tokio::sync::watch;
+
+use crate::support::{Home, Named, expected, greedy, idle, ids, run};
 
 #[tokio::test]
 async fn requests_for_other_models_wait_and_are_served_in_turn() {
@@ -113,4 +116,69 @@ async fn text_to_tokens_and_back() {
         "a b!"
     );
     assert!(engine.loaded().is_empty(), "tokenizing needs no weights");
+}
+
+/// Counts how often models came or went, and says so.
+fn watch(engine: &Named) -> Arc<watch::Sender<u32>> {
+    let changes = Arc::new(watch::Sender::new(0));
+    let told = changes.clone();
+    engine.watch_loaded(Box::new(move || told.send_modify(|count| *count += 1)));
+    changes
+}
+
+#[tokio::test]
+async fn a_model_leaves_when_its_time_is_over() {
+    let home = Home::new(&["llama-q4"]);
+    for time_to_live in [None, Some(Duration::ZERO)] {
+        let engine = Engine::new(EngineOptions::default(), Arc::new(move |_| time_to_live));
+        let engine = home.name(engine);
+        let changes = watch(&engine);
+        let request = greedy("llama-q4", &[1, 2], 20);
+        let stream = engine.generate(request).await.unwrap();
+        if time_to_live.is_none() {
+            engine.keep("llama-q4", KeepAlive::For(Duration::ZERO));
+        }
+        let answer = crate::support::read(stream).await;
+        assert_eq!(answer.error, None, "the answer is given first");
+        let mut changes = changes.subscribe();
+        changes.wait_for(|count| *count == 2).await.unwrap();
+        assert!(engine.loaded().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_clients_wish_holds_a_model_beyond_its_own_time() {
+    let home = Home::new(&["llama-q4"]);
+    let engine = Engine::new(EngineOptions::default(), Arc::new(|_| Some(Duration::ZERO)));
+    let engine = home.name(engine);
+    let changes = watch(&engine);
+    let stream = engine
+        .generate(greedy("llama-q4", &[1, 2], 20))
+        .await
+        .unwrap();
+    engine.keep("llama-q4", KeepAlive::Forever);
+    crate::support::read(stream).await;
+    idle(&engine).await;
+    // The thread has looked at it again before it answers.
+    assert!(!engine.unload("other".into()).await.unwrap());
+    assert!(!engine.unload("other".into()).await.unwrap());
+    assert_eq!(*changes.borrow(), 1);
+    let loaded = engine.loaded();
+    assert_eq!((loaded.len(), loaded[0].expires_in), (1, None));
+}
+
+#[tokio::test]
+async fn a_model_beyond_the_memory_limit_is_refused_with_words() {
+    let mut home = Home::new(&["llama-q4"]);
+    // Its files may tell, or only its weights once they are loaded.
+    for size_bytes in [1 << 30, 0] {
+        home.card("llama-q4").size_bytes = size_bytes;
+        let engine = home.engine(EngineOptions {
+            memory_limit_bytes: Some(1000),
+            ..EngineOptions::default()
+        });
+        let error = engine.load("llama-q4").await.unwrap_err().to_string();
+        assert!(error.contains("maxResidentMemoryGB"), "{error}");
+        assert!(engine.loaded().is_empty());
+    }
 }

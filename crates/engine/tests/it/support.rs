@@ -10,7 +10,7 @@ use macmlx_engine::{Engine, EngineOptions};
 use macmlx_inference::{
     Backend, Catalog, EmbedRequest, Embeddings, EventStream, FinishReason, GenerateRequest,
     GenerationEvent, InferenceError, Logprobs, ModelCard, ModelTask, Prompt, Relevance,
-    RerankRequest, ScriptedCatalog, Timings, TokenLogprob, TokenizeRequest, Usage,
+    RerankRequest, ScriptedCatalog, TimeToLive, Timings, TokenLogprob, TokenizeRequest, Usage,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -92,7 +92,7 @@ impl Home {
     }
 
     pub(crate) fn engine(&self, options: EngineOptions) -> Named {
-        self.name(Engine::new(options))
+        self.name(Engine::new(options, for_ever()))
     }
 
     /// The engine, with these models under their names.
@@ -102,6 +102,11 @@ impl Home {
             catalog: ScriptedCatalog(self.cards.clone()),
         }
     }
+}
+
+/// Models stay unless a client says otherwise.
+pub(crate) fn for_ever() -> TimeToLive {
+    Arc::new(|_| None)
 }
 
 /// An engine whose requests are for the models they name.

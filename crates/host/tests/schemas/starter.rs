@@ -46,7 +46,7 @@ impl Starter {
 
     pub(crate) fn engine(&self) -> &Engine {
         self.engine
-            .get_or_init(|| Engine::new(EngineOptions::default()))
+            .get_or_init(|| Engine::new(EngineOptions::default(), Arc::new(|_| None)))
     }
 
     /// The beginning of the grammar of a schema.

@@ -1,6 +1,6 @@
 //! `POST /api/chat`.
 
-use macmlx_inference::{ChatPrompt, Message, Prompt, Role};
+use macmlx_inference::{ChatPrompt, KeepAlive, Message, Prompt, Role};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -11,7 +11,7 @@ use super::{
     messages,
 };
 use crate::{
-    Body, Context, Described, Dialect, Endpoint, Error, KeepAlive, Translation, json,
+    Body, Context, Described, Dialect, Endpoint, Error, Translation, json,
     openai::{logprobs, tools},
 };
 

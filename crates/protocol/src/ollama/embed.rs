@@ -1,6 +1,6 @@
 //! `POST /api/embed`.
 
-use macmlx_inference::{EmbedRequest, Embeddings, EncoderInput, Overflow};
+use macmlx_inference::{EmbedRequest, Embeddings, EncoderInput, KeepAlive, Overflow};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -10,7 +10,7 @@ use super::{
     embedding::{self, Embedding},
     generation::Residency,
 };
-use crate::{Body, Context, Dialect, Encoding, Error, KeepAlive, json, vector::normalize};
+use crate::{Body, Context, Dialect, Encoding, Error, json, vector::normalize};
 
 /// The body, types checked.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -1,6 +1,6 @@
 //! What requests to embed and to embeddings have in common.
 
-use macmlx_inference::EmbedRequest;
+use macmlx_inference::{EmbedRequest, KeepAlive};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -10,7 +10,7 @@ use super::{
     keep_alive, named,
     options::{self, Options},
 };
-use crate::{Encoding, Error, KeepAlive, json};
+use crate::{Encoding, Error, json};
 
 /// A route that embeds, which may also be asked to load or unload its model.
 pub trait Embedding: Encoding<Question = EmbedRequest> {

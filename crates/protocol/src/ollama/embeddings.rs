@@ -3,7 +3,7 @@
 //! The vector is as the model's own files make it, of length 1 for most models. Ollama gives it raw;
 //! its direction, which is what is compared, is the same. Nothing is cut: the API says nothing of it.
 
-use macmlx_inference::{EmbedRequest, Embeddings, EncoderInput, Overflow};
+use macmlx_inference::{EmbedRequest, Embeddings, EncoderInput, KeepAlive, Overflow};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -11,7 +11,7 @@ use super::{
     embedding::{self, Embedding},
     generation::Residency,
 };
-use crate::{Body, Context, Dialect, Encoding, Error, KeepAlive, json};
+use crate::{Body, Context, Dialect, Encoding, Error, json};
 
 /// The body, types checked.
 #[derive(Debug, Deserialize, ToSchema)]

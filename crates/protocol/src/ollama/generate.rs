@@ -1,6 +1,6 @@
 //! `POST /api/generate`.
 
-use macmlx_inference::{ChatPrompt, ContentPart, Message, Prompt, Role};
+use macmlx_inference::{ChatPrompt, ContentPart, KeepAlive, Message, Prompt, Role};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -12,8 +12,7 @@ use super::{
     messages, refuse_if,
 };
 use crate::{
-    Body, Context, Described, Dialect, Endpoint, Error, KeepAlive, Translation, json,
-    openai::logprobs,
+    Body, Context, Described, Dialect, Endpoint, Error, Translation, json, openai::logprobs,
 };
 
 /// The route, as data for [`Endpoint`].

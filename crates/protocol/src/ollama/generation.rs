@@ -1,6 +1,6 @@
 //! What requests to chat and to generate have in common.
 
-use macmlx_inference::{GenerateRequest, Grammar, Language, Logprobs, Prompt};
+use macmlx_inference::{GenerateRequest, Grammar, KeepAlive, Language, Logprobs, Prompt};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -12,7 +12,7 @@ use super::{
     refuse_if, think,
 };
 use crate::{
-    Endpoint, Error, KeepAlive,
+    Endpoint, Error,
     grammar::{grammar, json_schema},
     json,
     range::checked,

@@ -5,7 +5,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::time::rfc3339;
-use crate::{Error, KeepAlive};
+use macmlx_inference::KeepAlive;
+
+use crate::Error;
 
 /// What Ollama takes "for ever" for, in seconds: the longest duration that Go knows.
 const FOREVER_SECONDS: u64 = i64::MAX as u64 / 1_000_000_000;

@@ -146,15 +146,14 @@ pub struct Process {
 pub struct Running {
     pub loaded: LoadedModel,
     pub card: ModelCard,
-    /// Until it is unloaded if nobody asks for it; `None`: for ever.
-    pub remaining: Option<Duration>,
     /// Its weights are in memory that the GPU uses.
     pub is_on_gpu: bool,
 }
 
 /// The reply of `/api/ps`, the model that stays longest first.
 pub fn processes(mut running: Vec<Running>, now_unix: u64) -> Processes {
-    running.sort_by_key(|model| std::cmp::Reverse(model.remaining.unwrap_or(Duration::MAX)));
+    running
+        .sort_by_key(|model| std::cmp::Reverse(model.loaded.expires_in.unwrap_or(Duration::MAX)));
     Processes {
         models: running
             .into_iter()
@@ -164,7 +163,7 @@ pub fn processes(mut running: Vec<Running>, now_unix: u64) -> Processes {
                 model: model.loaded.id,
                 size: model.loaded.memory_bytes,
                 digest: model.card.digest,
-                expires_at: expiry(now_unix, model.remaining),
+                expires_at: expiry(now_unix, model.loaded.expires_in),
                 size_vram: if model.is_on_gpu {
                     model.loaded.memory_bytes
                 } else {
@@ -259,16 +258,16 @@ mod tests {
 
     #[test]
     fn models_in_memory_say_how_long_they_stay() {
-        let running = |id: &str, remaining, is_on_gpu| Running {
+        let running = |id: &str, expires_in, is_on_gpu| Running {
             loaded: LoadedModel {
                 id: id.into(),
                 memory_bytes: 9,
                 active_requests: 0,
                 idle: Duration::ZERO,
+                expires_in,
                 weights: String::new(),
             },
             card: card(id, 0),
-            remaining,
             is_on_gpu,
         };
         let reply = json!(processes(

@@ -8,7 +8,7 @@ use std::{
 use futures::{FutureExt, StreamExt, future::BoxFuture};
 use macmlx_inference::{
     Backend, EventStream, FilesRequest, GenerateRequest, GenerationEvent, InferenceError,
-    LoadedModel, ModelCard, ModelFilesError, ModelTraits, Prompt, PullProgress, Role,
+    KeepAlive, LoadedModel, ModelCard, ModelFilesError, ModelTraits, Prompt, PullProgress, Role,
     ScriptedBackend, ScriptedModelFiles, TokenizeRequest,
 };
 use macmlx_server::Options;
@@ -396,7 +396,7 @@ async fn deletions_and_copies_are_handed_on() {
 
 /// One model that comes and goes; answers at once.
 #[derive(Default)]
-struct OneModel(Mutex<Option<Instant>>);
+struct OneModel(Mutex<Option<Instant>>, Mutex<Option<KeepAlive>>);
 
 impl OneModel {
     fn touch(&self) {
@@ -405,6 +405,11 @@ impl OneModel {
 
     fn is_loaded(&self) -> bool {
         self.0.lock().unwrap().is_some()
+    }
+
+    /// What was wished for this stay.
+    fn kept(&self) -> Option<KeepAlive> {
+        *self.1.lock().unwrap()
     }
 }
 
@@ -448,6 +453,11 @@ impl Backend for OneModel {
         async move { Ok(was_loaded) }.boxed()
     }
 
+    fn keep(&self, id: &str, keep_alive: KeepAlive) {
+        assert_eq!(id, "org/small");
+        *self.1.lock().unwrap() = Some(keep_alive);
+    }
+
     fn loaded(&self) -> Vec<LoadedModel> {
         self.0
             .lock()
@@ -458,6 +468,7 @@ impl Backend for OneModel {
                 memory_bytes: 9,
                 active_requests: 0,
                 idle: used.elapsed(),
+                expires_in: KeepAlive::after_use(self.kept(), None),
                 weights: String::new(),
             })
             .collect()
@@ -473,17 +484,6 @@ async fn one_model() -> (Served, Arc<OneModel>) {
     )
     .await;
     (server, backend)
-}
-
-async fn unloaded(backend: &OneModel) {
-    let gone = async {
-        while backend.is_loaded() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(10), gone)
-        .await
-        .unwrap();
 }
 
 #[tokio::test]
@@ -517,20 +517,38 @@ async fn a_model_stays_for_as_long_as_it_is_asked_to() {
     assert_eq!(ps["models"][0]["context_length"], 2048);
     let expiry = ps["models"][0]["expires_at"].as_str().unwrap();
     assert!(expiry > "2300", "nobody set a limit: {expiry}");
-    post(
-        &server,
-        "/api/chat",
-        chat(&json!({"keep_alive": "1h", "stream": false})),
-    )
-    .await;
-    let ps = get(&server, "/api/ps").await;
-    let expiry = ps["models"][0]["expires_at"].as_str().unwrap();
-    assert!(expiry < "2300", "an hour: {expiry}");
-    assert!(backend.is_loaded());
-    let at_once = chat(&json!({"keep_alive": 0}));
-    lines(send(&server, Method::POST, "/api/chat", at_once).await).await;
-    unloaded(&backend).await;
-    assert_eq!(get(&server, "/api/ps").await, json!({"models": []}));
+    assert_eq!(backend.kept(), None);
+    for (path, body) in [
+        (
+            "/api/chat",
+            chat(&json!({"keep_alive": "1h", "stream": false})),
+        ),
+        (
+            "/api/generate",
+            json!({"model": "org/small", "prompt": "a", "keep_alive": 3600, "stream": false}),
+        ),
+        (
+            "/api/chat",
+            json!({"model": "org/small", "keep_alive": "60m"}),
+        ),
+    ] {
+        backend.keep("org/small", KeepAlive::Forever);
+        post(&server, path, body).await;
+        let hour = Duration::from_hours(1);
+        assert_eq!(backend.kept(), Some(KeepAlive::For(hour)), "{path}");
+        let ps = get(&server, "/api/ps").await;
+        let expiry = ps["models"][0]["expires_at"].as_str().unwrap();
+        assert!(expiry < "2300", "an hour: {expiry}");
+    }
+    for (keep_alive, kept) in [
+        (json!(0), KeepAlive::For(Duration::ZERO)),
+        (json!(-1), KeepAlive::Forever),
+    ] {
+        let asked = chat(&json!({"keep_alive": keep_alive}));
+        lines(send(&server, Method::POST, "/api/chat", asked).await).await;
+        assert_eq!(backend.kept(), Some(kept));
+        assert!(backend.is_loaded(), "the backend drops it after the answer");
+    }
 }
 
 #[tokio::test]

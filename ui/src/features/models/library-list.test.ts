@@ -30,6 +30,7 @@ function model(id: string, given: Partial<Model> = {}): Model {
     is_loaded: false,
     is_loading: false,
     memory_bytes: null,
+    expires_in_seconds: null,
     commit: null,
     is_default: false,
     ...given,

@@ -1070,6 +1070,11 @@ export interface components {
         LoadedModelStatus: {
             /** Format: int32 */
             active_requests: number;
+            /**
+             * Format: int64
+             * @description Until it leaves memory if nobody uses it; null: it stays.
+             */
+            expires_in_seconds: number | null;
             id: string;
             /** Format: int64 */
             idle_seconds: number;
@@ -1264,6 +1269,11 @@ export interface components {
              * @description Tokens the model was made for.
              */
             context_length: number | null;
+            /**
+             * Format: int64
+             * @description Until it leaves memory if nobody uses it; null: it stays, or it is not there.
+             */
+            expires_in_seconds: number | null;
             /** @description `owner/repo`, or the folder's name. */
             id: string;
             /** @description The settings name it as the default model. */
@@ -1467,11 +1477,6 @@ export interface components {
             /** @default system */
             language: components["schemas"]["Language"];
             /**
-             * @description Model that was loaded last, as older versions note it.
-             * @default null
-             */
-            lastLoadedModel: string | null;
-            /**
              * Format: int32
              * @description Days after which log files are removed.
              * @default 7
@@ -1485,7 +1490,8 @@ export interface components {
             maxBatchSize: number;
             /**
              * Format: double
-             * @description Upper bound for the weights and caches of loaded models; none leaves it to the engine.
+             * @description Upper bound for the weights of all models in memory: a model that exceeds it is not loaded.
+             *     None: as much as there is.
              * @default null
              */
             maxResidentMemoryGB: number | null;
@@ -1550,7 +1556,6 @@ export interface components {
             kvGroupSize?: null | number;
             kvQuantizationStart?: null | number;
             language?: null | components["schemas"]["Language"];
-            lastLoadedModel?: null | (string | null);
             logRetentionDays?: null | number;
             maxBatchSize?: null | number;
             maxResidentMemoryGB?: null | (number | null);

@@ -37,7 +37,7 @@ async fn respond<E: Embedding>(app: &App, request: Request) -> Result<Response, 
     }
     let answer = ask(app, asked.question()?, closing).await?;
     if let Some(keep_alive) = asked.keep_alive() {
-        app.lifetimes.set(&answer.model, keep_alive);
+        app.backend.keep(&answer.model, keep_alive);
     }
     written(asked, answer).await
 }

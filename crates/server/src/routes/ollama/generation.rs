@@ -7,6 +7,8 @@ use axum::{
     extract::{Request, State},
     response::{IntoResponse, Response},
 };
+use futures::FutureExt;
+use macmlx_inference::{GenerationEvent, KeepAlive};
 use macmlx_protocol::{
     Error, Translation,
     ollama::generation::{Generating, Residency},
@@ -19,7 +21,7 @@ use crate::{
     exchange::receive,
     generate::{context, deliver},
     router::App,
-    running::start,
+    running::{Starting, start},
 };
 
 pub(in crate::routes) async fn answer<E: Generating>(
@@ -45,8 +47,24 @@ async fn respond<E: Generating>(app: &App, request: Request) -> Result<Response,
     let keep_alive = E::keep_alive(&request);
     let Translation { requests, encoder } = E::translate(request, context())?;
     let starting = start(app, requests);
-    let starting = app.lifetimes.set_by(starting, keep_alive);
+    let starting = keep_by(app, starting, keep_alive);
     deliver(app, starting, encoder, wants_stream, closing).await
+}
+
+/// Has the model that answers stay as the request wishes, once it is in memory.
+fn keep_by(app: &App, starting: Starting, keep_alive: Option<KeepAlive>) -> Starting {
+    let Some(keep_alive) = keep_alive else {
+        return starting;
+    };
+    let backend = Arc::clone(&app.backend);
+    async move {
+        Ok(starting.await?.inspect(move |event| {
+            if let GenerationEvent::Started { model, .. } = event {
+                backend.keep(model, keep_alive);
+            }
+        }))
+    }
+    .boxed()
 }
 
 /// Loads or unloads a model and returns its id. The reply is one object also where a stream is asked
@@ -58,7 +76,7 @@ pub(super) async fn settle(app: &App, residency: &Residency) -> Result<String, E
     } else {
         app.backend.load(Arc::clone(&card)).await?;
         if let Some(keep_alive) = residency.keep_alive {
-            app.lifetimes.set(&card.id, keep_alive);
+            app.backend.keep(&card.id, keep_alive);
         }
     }
     Ok(card.id.clone())

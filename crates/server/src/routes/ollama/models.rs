@@ -78,7 +78,6 @@ async fn running(app: &App) -> Result<Processes, Error> {
     let running = loaded
         .into_iter()
         .map(|(card, loaded)| Running {
-            remaining: app.lifetimes.remaining(&loaded),
             loaded,
             card,
             is_on_gpu: IS_ON_GPU,
