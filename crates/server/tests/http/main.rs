@@ -10,6 +10,7 @@ mod anthropic;
 mod encoding;
 mod guards;
 mod limits;
+mod names;
 mod ollama;
 mod openapi;
 mod replay;
