@@ -52,7 +52,13 @@ const model = {
   ...{ id: 'org/model', path: '/m', state: 'complete', reason: null, model_type: 'qwen3' },
   ...{ is_supported: true, unsupported_reason: null, size_bytes: 1e9, parameters: 1.7e9 },
   ...{ quantization: '4-bit', context_length: 40960, modified: now, aliases: [], is_loaded: true },
-  ...{ is_loading: false, memory_bytes: 1e9, expires_in_seconds: null, commit: null, is_default: true },
+  ...{
+    is_loading: false,
+    memory_bytes: 1e9,
+    expires_in_seconds: null,
+    commit: null,
+    is_default: true,
+  },
   capabilities: { chat: true, tools: true, reasoning: true, images: false },
 };
 const settings = { onboardingComplete: true, theme: 'light', language: 'en' };

@@ -787,7 +787,7 @@ export interface components {
         /** @description Why a download ended early. */
         DownloadError: {
             code: components["schemas"]["DownloadErrorCode"];
-            /** @description For a person, with what to do. */
+            /** @description What to tell a person, with what can be done. */
             message: string;
         };
         /**
@@ -819,14 +819,14 @@ export interface components {
             error: null | components["schemas"]["DownloadError"];
             /**
              * Format: double
-             * @description Once the speed is steady enough to tell.
+             * @description `None` until the speed is steady enough to predict the end.
              */
             eta_seconds: number | null;
             files: components["schemas"]["DownloadFile"][];
             id: string;
             /** @description `owner/name`. */
             model: string;
-            /** @description As it was asked for; none is the main branch. */
+            /** @description The revision that was asked for; `None` is the main branch. */
             revision: string | null;
             state: components["schemas"]["DownloadState"];
             /** Format: int64 */
@@ -1231,12 +1231,12 @@ export interface components {
             queueMs: number;
             /**
              * Format: double
-             * @description While decoding; absent where too little was written to tell.
+             * @description Speed of decoding; absent where too little was written to tell.
              */
             tokensPerSecond?: number | null;
             /**
              * Format: int64
-             * @description From the question to the first token that could be seen, waiting included.
+             * @description Time from the question to the first visible token, waiting included.
              */
             ttftMs?: number | null;
         };
@@ -1244,7 +1244,7 @@ export interface components {
         MessageUsage: {
             /**
              * Format: int32
-             * @description Of the prompt: taken from the prefix cache.
+             * @description Tokens of the prompt that the prefix cache had.
              */
             cachedTokens: number;
             /** Format: int32 */
@@ -1253,7 +1253,7 @@ export interface components {
             promptTokens: number;
             /**
              * Format: int32
-             * @description Of the completion: inside reasoning blocks.
+             * @description Tokens of the completion inside reasoning blocks.
              */
             reasoningTokens: number;
         };
