@@ -25,8 +25,12 @@ pub(crate) fn options(settings: &Settings) -> EngineOptions {
     }
 }
 
-/// Whether the engine knows the architecture of a model.
-pub(crate) fn can_run(card: &ModelCard) -> bool {
+/// Whether the engine knows the architecture of a model, and its files are no larger than the
+/// memory.
+pub(crate) fn can_run(card: &ModelCard, memory_bytes: u64) -> bool {
+    if card.size_bytes > memory_bytes {
+        return false;
+    }
     let is_known = |mut known: Box<dyn Iterator<Item = &'static str>>| {
         known.any(|model_type| model_type == card.model_type)
     };
@@ -79,6 +83,28 @@ mod tests {
             ..EngineOptions::default()
         };
         assert_eq!(options(&Settings::default()), expected);
+    }
+
+    #[test]
+    fn a_model_runs_if_it_is_known_and_fits() {
+        let card = ModelCard {
+            size_bytes: 100,
+            ..ModelCard::scripted("org/m")
+        };
+        assert!(can_run(&card, 100));
+        assert!(!can_run(&card, 99));
+        for (task, is_known) in [
+            (ModelTask::Generate, false),
+            (ModelTask::Embed, true),
+            (ModelTask::Rerank, true),
+        ] {
+            let bert = ModelCard {
+                model_type: "bert".into(),
+                task,
+                ..card.clone()
+            };
+            assert_eq!(can_run(&bert, 100), is_known, "{task:?}");
+        }
     }
 
     #[test]

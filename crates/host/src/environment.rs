@@ -65,17 +65,19 @@ impl Host {
 
     /// The models under every name the settings give them.
     pub fn names(&self) -> Names {
-        self.names_of(RunNames::default())
+        self.names_of(RunNames::default(), u64::MAX)
     }
 
-    /// As [`Self::names`], with what one run decides.
-    pub(crate) fn names_of(&self, run: RunNames) -> Names {
+    /// As [`Self::names`], with what one run decides on a machine with that much memory.
+    pub(crate) fn names_of(&self, run: RunNames, memory_bytes: u64) -> Names {
+        let limit = engine::options(&self.settings).memory_limit_bytes;
+        let memory_bytes = limit.map_or(memory_bytes, |limit| limit.min(memory_bytes));
         Names::new(
             self.library.clone(),
             self.aliases.clone(),
             self.live.clone(),
             run,
-            engine::can_run,
+            move |card| engine::can_run(card, memory_bytes),
         )
     }
 

@@ -74,7 +74,8 @@ impl Parts {
             default_model: options.model.clone(),
             unknown: options.unknown_models,
         };
-        let names = Arc::new(host.names_of(run));
+        let machine = Arc::new(Machine::default());
+        let names = Arc::new(host.names_of(run, machine.memory_total_bytes()));
         let preload = preload(&names, options)?;
         let claim = if options.is_private {
             None
@@ -113,7 +114,7 @@ impl Parts {
             names,
             activity,
             events,
-            machine: Arc::default(),
+            machine,
             downloads: host.downloads(),
             pool: Arc::new(pool(host, options)),
             parameters,
