@@ -40,6 +40,12 @@ pub enum Error {
     WrongMethod { method: String, path: String },
     #[error("the request body is larger than {limit_bytes} bytes")]
     TooLarge { limit_bytes: usize },
+    /// The body is compressed in a way that is not taken.
+    #[error(
+        "the content encoding `{encoding}` is not supported; send the body plain or as one of {}",
+        Self::ENCODINGS
+    )]
+    UnsupportedEncoding { encoding: String },
     /// A bug; what happened is in the log.
     #[error("the server failed")]
     Internal,
@@ -48,6 +54,9 @@ pub enum Error {
 }
 
 impl Error {
+    /// The content encodings that request bodies may have, as `Accept-Encoding` lists them.
+    pub const ENCODINGS: &str = "gzip, deflate, br, zstd";
+
     /// A value that is wrong.
     pub fn invalid(param: impl Into<String>, message: impl Into<String>) -> Self {
         Self::Invalid {

@@ -10,6 +10,8 @@ use axum::{
 use futures::StreamExt;
 use macmlx_protocol::{Body, Dialect, Error, Reply};
 
+use crate::content_encoding::{announced_bytes, read_error};
+
 /// How many times the limit is read and thrown away before the connection is given up.
 const DRAINED_LIMITS: usize = 4;
 
@@ -45,10 +47,7 @@ pub(crate) async fn receive(request: Request, limit_bytes: usize) -> Result<Rece
 /// The whole body.
 pub(crate) async fn read_body(request: Request, limit_bytes: usize) -> Result<Bytes, Error> {
     let is_waiting_to_send = request.headers().contains_key(header::EXPECT);
-    let announced = request
-        .headers()
-        .get(header::CONTENT_LENGTH)
-        .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    let announced = announced_bytes(request.headers());
     let too_large = announced.is_some_and(|bytes| bytes > limit_bytes);
     if too_large && is_waiting_to_send {
         return Err(Error::TooLarge { limit_bytes });
@@ -57,10 +56,7 @@ pub(crate) async fn read_body(request: Request, limit_bytes: usize) -> Result<By
     let mut body = Vec::with_capacity(if too_large { 0 } else { announced.unwrap_or(0) });
     let mut seen = 0_usize;
     while let Some(chunk) = stream.next().await {
-        let chunk = chunk.map_err(|error| Error::Invalid {
-            param: None,
-            message: format!("the request body broke off: {error}"),
-        })?;
+        let chunk = chunk.map_err(|error| read_error(&error, limit_bytes))?;
         seen = seen.saturating_add(chunk.len());
         if seen > limit_bytes.saturating_mul(DRAINED_LIMITS) {
             break;

@@ -18,6 +18,7 @@
 mod api;
 mod choice;
 mod closing;
+mod content_encoding;
 mod dialect;
 mod door;
 mod encode;

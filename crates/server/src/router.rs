@@ -17,7 +17,7 @@ use utoipa::openapi::OpenApi;
 
 use crate::{
     api::Api,
-    dialect, guard,
+    content_encoding, dialect, guard,
     options::Options,
     replay::Replay,
     responses::{Limits, Store},
@@ -87,6 +87,10 @@ pub fn router(
         .merge(clients.with_state(Arc::clone(&app)))
         .fallback(no_route)
         .layer(body_limit)
+        .layer(middleware::from_fn_with_state(
+            Arc::clone(&app),
+            content_encoding::decode,
+        ))
         .layer(middleware::from_fn_with_state(app, guard::host))
         .layer(middleware::from_fn(guard::outermost))
 }

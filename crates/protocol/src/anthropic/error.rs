@@ -67,6 +67,9 @@ pub fn reply(error: &Error) -> Reply {
     let mut headers = Vec::new();
     match error {
         Error::Unauthorized => headers.push(("www-authenticate", "Bearer".to_owned())),
+        Error::UnsupportedEncoding { .. } => {
+            headers.push(("accept-encoding", Error::ENCODINGS.to_owned()));
+        }
         Error::Inference(InferenceError::ModelLoad { .. } | InferenceError::Cancelled) => {
             headers.push((DO_NOT_RETRY.0, DO_NOT_RETRY.1.to_owned()));
         }
@@ -110,6 +113,7 @@ fn classify(error: &Error) -> (u16, ErrorType) {
         Error::NoRoute { .. } | Error::NotKept { .. } => (404, ErrorType::NotFoundError),
         Error::WrongMethod { .. } => (405, ErrorType::InvalidRequestError),
         Error::TooLarge { .. } => (413, ErrorType::RequestTooLarge),
+        Error::UnsupportedEncoding { .. } => (415, ErrorType::InvalidRequestError),
         Error::Internal => (500, ErrorType::ApiError),
         Error::Inference(error) => classify_inference(error),
     }

@@ -15,6 +15,9 @@ pub fn reply(error: &Error) -> Reply {
         Error::Inference(InferenceError::Overloaded | InferenceError::ShuttingDown) => {
             vec![("retry-after", RETRY_AFTER.to_owned())]
         }
+        Error::UnsupportedEncoding { .. } => {
+            vec![("accept-encoding", Error::ENCODINGS.to_owned())]
+        }
         Error::Unauthorized => vec![("www-authenticate", "Bearer".to_owned())],
         _ => Vec::new(),
     };
@@ -95,6 +98,9 @@ fn describe(error: &Error) -> Description {
         Error::NoRoute { .. } => Description::new(404, error).code("unknown_url"),
         Error::WrongMethod { .. } => Description::new(405, error).code("method_not_supported"),
         Error::TooLarge { .. } => Description::new(413, error).code("request_too_large"),
+        Error::UnsupportedEncoding { .. } => {
+            Description::new(415, error).code("unsupported_content_encoding")
+        }
         Error::Internal => Description::new(500, error).code("internal_error"),
         Error::Inference(error) => describe_inference(error),
     }

@@ -7,6 +7,7 @@
 )]
 
 mod anthropic;
+mod content_encoding;
 mod encoding;
 mod guards;
 mod limits;

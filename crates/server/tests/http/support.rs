@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use axum::Router;
 use futures::{
     FutureExt, StreamExt,
     channel::{mpsc, oneshot},
@@ -12,8 +13,8 @@ use futures::{
 };
 use macmlx_inference::{
     Backend, EventStream, FinishReason, GenerateRequest, GenerationEvent, InferenceError,
-    LoadedModel, ModelCard, ModelFiles, ModelTraits, ScriptedCatalog, ScriptedModelFiles, Timings,
-    TokenizeRequest, Usage,
+    LoadedModel, ModelCard, ModelFiles, ModelTraits, ScriptedBackend, ScriptedCatalog,
+    ScriptedModelFiles, Timings, TokenizeRequest, Usage,
 };
 use macmlx_server::{IfBusy, Options, bind, router, serve};
 use serde_json::{Value, json};
@@ -58,26 +59,37 @@ pub(crate) async fn start_with_files(
     grace: Duration,
 ) -> Served {
     let models = vec![card("org/small"), card("flat")];
-    serve_all(backend, models, files, options, grace).await
+    serve_all(backend, models, files, Router::new(), options, grace).await
 }
 
 /// For tests that look at how models are listed.
 pub(crate) async fn start_with_models(backend: Arc<dyn Backend>, models: Vec<ModelCard>) -> Served {
     let files = Arc::new(ScriptedModelFiles::default());
-    serve_all(backend, models, files, Options::default(), Duration::ZERO).await
+    let options = Options::default();
+    let control = Router::new();
+    serve_all(backend, models, files, control, options, Duration::ZERO).await
+}
+
+/// For tests that look at what stands before the owner's routes.
+pub(crate) async fn start_with_control(control: Router, options: Options) -> Served {
+    let backend = Arc::new(ScriptedBackend::default());
+    let models = vec![card("org/small"), card("flat")];
+    let files = Arc::new(ScriptedModelFiles::default());
+    serve_all(backend, models, files, control, options, Duration::ZERO).await
 }
 
 async fn serve_all(
     backend: Arc<dyn Backend>,
     models: Vec<ModelCard>,
     files: Arc<dyn ModelFiles>,
+    control: Router,
     options: Options,
     grace: Duration,
 ) -> Served {
     let listener = bind("127.0.0.1", 0, IfBusy::Fail, &options).await.unwrap();
     let url = format!("http://{}", listener.local_addr());
     let catalog = Arc::new(ScriptedCatalog(models));
-    let router = router(backend, catalog, files, axum::Router::new(), options);
+    let router = router(backend, catalog, files, control, options);
     let (stop, stopped) = oneshot::channel();
     let shutdown = async move {
         if stopped.await.is_err() {
