@@ -12,7 +12,7 @@ use axum::{
     response::IntoResponse,
 };
 use macmlx_server::InProcess;
-use macmlx_settings::UnknownModels;
+use macmlx_settings::{HostPattern, OriginPattern, UnknownModels};
 use tokio::{sync::watch, task::AbortHandle};
 
 use crate::{
@@ -34,10 +34,10 @@ pub struct AppOptions {
     /// For one command of this process only: any free port of this machine, the control token as
     /// key, and no claim on the home.
     pub is_private: bool,
-    /// Names under which the server may be reached beside those of this machine.
-    pub allowed_hosts: Vec<String>,
-    /// Web origins that may call client routes.
-    pub cors_origins: Vec<String>,
+    /// Names under which the server may be reached beside those of this machine and the settings'.
+    pub allowed_hosts: Vec<HostPattern>,
+    /// Web pages that may call client routes beside the settings'.
+    pub allowed_origins: Vec<OriginPattern>,
     /// A script whose answers are played in place of generated ones.
     #[cfg(feature = "playback")]
     pub playback: Option<std::path::PathBuf>,

@@ -13,6 +13,7 @@ pub mod logs;
 mod names;
 mod parts;
 mod ui;
+mod visitors;
 
 pub use app::{App, AppOptions};
 /// What requests and answers of the in-process door carry.

@@ -34,6 +34,7 @@ use crate::{
     keys::LiveKeys,
     names::RunNames,
     ui,
+    visitors::{LiveVisitors, own_name},
 };
 
 /// The parts that live as long as the application.
@@ -314,8 +315,12 @@ fn server_options(host: &Host, options: &AppOptions, token: &str) -> anyhow::Res
         more_api_keys,
         // The owner's own tools need no second secret.
         owner_key: Some(ApiKey::new(token)),
-        allowed_hosts: options.allowed_hosts.clone(),
-        cors_origins: options.cors_origins.clone(),
+        own_names: own_name().into_iter().collect(),
+        visitors: Some(Arc::new(LiveVisitors {
+            settings: host.live.clone(),
+            hosts: options.allowed_hosts.clone(),
+            origins: options.allowed_origins.clone(),
+        })),
         front_page: Some(ui::front_page),
         ..Options::default()
     })

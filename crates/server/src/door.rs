@@ -12,7 +12,7 @@ use axum::{Router, body::Body, extract::Request, http::Extensions, response::Res
 use tokio::sync::watch;
 use tower::ServiceExt;
 
-use crate::closing::Closing;
+use crate::{closing::Closing, route_path::normalize};
 
 /// Attached to each request that came through a door.
 #[derive(Debug, Clone)]
@@ -71,7 +71,7 @@ impl InProcess {
     pub async fn call(&self, mut request: Request<Body>) -> Response {
         request.extensions_mut().insert(self.closing.clone());
         request.extensions_mut().insert(Door::InProcess);
-        match self.router.clone().oneshot(request).await {
+        match self.router.clone().oneshot(normalize(request)).await {
             Ok(response) => response,
             Err(never) => match never {},
         }

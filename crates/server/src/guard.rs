@@ -1,6 +1,6 @@
 //! What a request must pass before a handler sees it: host, origin, key; and what every reply gets.
 
-use std::{any::Any, net::IpAddr, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{any::Any, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use axum::{
     extract::{Request, State},
@@ -19,15 +19,19 @@ use tokio::time::Instant;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use uuid::Uuid;
 
-use crate::{dialect, door::Door, options::Options, router::App};
+use crate::{
+    dialect,
+    door::Door,
+    options::Options,
+    router::App,
+    visitors::{is_allowed_origin, is_local_host, is_own_host},
+};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Where SDKs of Anthropic look for the id.
 const ANTHROPIC_REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
-const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
-
-/// Schemes of pages that come with an installed app; no web site can have them.
-const APP_SCHEMES: &[&str] = &["app", "file", "tauri", "vscode-file", "vscode-webview"];
+/// Headers that hold a key and nothing else: Anthropic's and Azure's.
+const KEY_HEADERS: [&str; 2] = ["x-api-key", "api-key"];
 
 /// Gives each reply an id, logs it, turns a panic into 500 and gives a body to 405, which the router
 /// leaves empty.
@@ -104,12 +108,31 @@ fn words_of(panic: &(dyn Any + Send)) -> &str {
 
 /// Refuses names that a web site could have pointed at this machine (DNS rebinding).
 pub(crate) async fn host(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    by_name(&app.options, is_local_host, request, next).await
+}
+
+/// For the owner's routes and pages: takes only names that nobody else can have.
+pub(crate) async fn own_host(
+    State(app): State<Arc<App>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    by_name(&app.options, is_own_host, request, next).await
+}
+
+async fn by_name(
+    options: &Options,
+    is_allowed: fn(&str, &Options) -> bool,
+    request: Request,
+    next: Next,
+) -> Response {
     match host_of(request.headers(), request.uri()) {
-        Some(host) if !is_allowed_host(host, &app.options.allowed_hosts) => dialect::refuse(
+        Some(host) if !is_allowed(host, options) => dialect::refuse(
             dialect::of(&request),
             &Error::Forbidden {
                 message: format!(
-                    "the server does not answer to the name `{host}`; add it to the allowed hosts"
+                    "the server does not answer to the name `{host}` here; add it to `allowedHosts` \
+                     in the settings, or to the command as `macmlx serve --allow-host`"
                 ),
             },
         ),
@@ -125,14 +148,15 @@ pub(crate) async fn origin(State(app): State<Arc<App>>, request: Request, next: 
             if !is_allowed_origin(
                 origin,
                 host_of(request.headers(), request.uri()),
-                &app.options.cors_origins,
+                &app.options,
             ) =>
         {
             dialect::refuse(
                 dialect::of(&request),
                 &Error::Forbidden {
                     message: format!(
-                        "pages of {} may not use this server; add it to the allowed origins",
+                        "pages of {} may not use this server; add it to `allowedOrigins` in the \
+                         settings, or to the command as `macmlx serve --allow-origin`",
                         String::from_utf8_lossy(origin.as_bytes())
                     ),
                 },
@@ -158,11 +182,11 @@ pub(crate) async fn api_key(State(app): State<Arc<App>>, request: Request, next:
 /// Lets pages of allowed origins read replies. SDKs send whole families of headers
 /// (`anthropic-*`, `x-stainless-*`), so what a page asks for is what it may send.
 pub(crate) fn cors(options: &Options) -> CorsLayer {
-    let origins = options.cors_origins.clone();
+    let options = options.clone();
     CorsLayer::new()
         .allow_origin(AllowOrigin::predicate(
             move |origin: &HeaderValue, parts: &Parts| {
-                is_allowed_origin(origin, host_of(&parts.headers, &parts.uri), &origins)
+                is_allowed_origin(origin, host_of(&parts.headers, &parts.uri), &options)
             },
         ))
         .allow_headers(AllowHeaders::mirror_request())
@@ -172,14 +196,18 @@ pub(crate) fn cors(options: &Options) -> CorsLayer {
         .max_age(Duration::from_hours(1))
 }
 
+/// What may be a key. A client that sends its key as all of `Authorization` means it so.
 fn presented_keys(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let bearer = headers
         .get(AUTHORIZATION)
         .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.split_once(' '))
-        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-        .map(|(_, key)| key.trim());
-    let plain = headers.get(API_KEY).and_then(|value| value.to_str().ok());
+        .and_then(|value| match value.trim().split_once(' ') {
+            Some((scheme, key)) => scheme.eq_ignore_ascii_case("bearer").then(|| key.trim()),
+            None => Some(value.trim()),
+        });
+    let plain = KEY_HEADERS
+        .iter()
+        .filter_map(|name| headers.get(*name)?.to_str().ok());
     bearer.into_iter().chain(plain)
 }
 
@@ -189,125 +217,5 @@ fn host_of<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Option<&'a str> {
         // A header that is no text is no name of ours.
         Some(host) => Some(host.to_str().unwrap_or("")),
         None => uri.authority().map(Authority::as_str),
-    }
-}
-
-/// An address cannot be rebound; names must be known.
-fn is_allowed_host(host: &str, allowed: &[String]) -> bool {
-    let name = without_port(host);
-    is_local_name(name)
-        || address(name).is_some()
-        || allowed
-            .iter()
-            .any(|allowed| without_port(allowed).eq_ignore_ascii_case(name))
-}
-
-fn is_allowed_origin(origin: &HeaderValue, host: Option<&str>, allowed: &[String]) -> bool {
-    let Ok(origin) = origin.to_str() else {
-        return false;
-    };
-    if allowed
-        .iter()
-        .any(|allowed| allowed == "*" || allowed.trim_end_matches('/').eq_ignore_ascii_case(origin))
-    {
-        return true;
-    }
-    // Sandboxed and local pages are all `null`, and so is a hostile one.
-    let Some((scheme, authority)) = origin.split_once("://") else {
-        return false;
-    };
-    if APP_SCHEMES.contains(&scheme) {
-        return true;
-    }
-    let name = without_port(authority);
-    is_local_name(name)
-        || address(name).is_some_and(|address| address.is_loopback())
-        || host.is_some_and(|host| host.eq_ignore_ascii_case(authority))
-}
-
-fn is_local_name(name: &str) -> bool {
-    let name = name.strip_suffix('.').unwrap_or(name);
-    name.eq_ignore_ascii_case("localhost") || name.to_ascii_lowercase().ends_with(".localhost")
-}
-
-fn address(name: &str) -> Option<IpAddr> {
-    name.trim_start_matches('[')
-        .trim_end_matches(']')
-        .parse()
-        .ok()
-}
-
-fn without_port(host: &str) -> &str {
-    if let Some(end) = host.find(']') {
-        return &host[..=end];
-    }
-    match host.split_once(':') {
-        // More than one colon: an IPv6 address without brackets.
-        Some((name, port)) if !port.contains(':') => name,
-        _ => host,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_this_machine_and_addresses_are_hosts() {
-        let allowed = ["mini.local".to_owned()];
-        for host in [
-            "localhost",
-            "LOCALHOST:8000",
-            "localhost.:1",
-            "app.localhost",
-            "127.0.0.1:8000",
-            "[::1]:8000",
-            "[::1]",
-            "::1",
-            "192.168.1.5:80",
-            "Mini.local:8000",
-        ] {
-            assert!(is_allowed_host(host, &allowed), "{host}");
-        }
-        for host in [
-            "",
-            "evil.example",
-            "localhost.evil.example",
-            "127.0.0.1.evil.example:8000",
-            "notlocalhost",
-            "other.local",
-        ] {
-            assert!(!is_allowed_host(host, &allowed), "{host}");
-        }
-    }
-
-    #[test]
-    fn pages_of_this_machine_and_apps_are_origins() {
-        let check = |origin: &str, allowed: &[String]| {
-            let origin = HeaderValue::from_str(origin).unwrap();
-            is_allowed_origin(&origin, Some("mini.local:8000"), allowed)
-        };
-        for origin in [
-            "http://localhost:5173",
-            "https://127.0.0.1",
-            "http://[::1]:8000",
-            "app://obsidian.md",
-            "vscode-webview://abc",
-            "http://mini.local:8000",
-        ] {
-            assert!(check(origin, &[]), "{origin}");
-        }
-        for origin in [
-            "https://evil.example",
-            "http://localhost.evil.example",
-            "http://192.168.1.9",
-            "http://mini.local:9000",
-            "null",
-        ] {
-            assert!(!check(origin, &[]), "{origin}");
-        }
-        let listed = ["https://chat.example.org/".to_owned()];
-        assert!(check("https://chat.example.org", &listed));
-        assert!(check("https://anything.example", &["*".to_owned()]));
     }
 }

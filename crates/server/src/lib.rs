@@ -30,11 +30,14 @@ mod live;
 mod options;
 mod replay;
 mod responses;
+mod route_path;
 mod router;
 mod routes;
 mod running;
+mod visitors;
 
 pub use door::InProcess;
 pub use listener::{BindError, IfBusy, Listener, bind, serve};
 pub use options::{ApiKey, ApiKeySource, Options};
 pub use router::router;
+pub use visitors::Visitors;

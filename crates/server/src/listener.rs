@@ -8,17 +8,23 @@ use std::{
     time::Duration,
 };
 
-use axum::{Extension, Router, serve::ListenerExt};
+use axum::{Extension, Router, ServiceExt, extract::Request, serve::ListenerExt};
+use futures::{FutureExt, future::select_all};
 use tokio::{
     net::{TcpListener, TcpStream, lookup_host},
     sync::{oneshot, watch},
     time::sleep,
 };
 
-use crate::{closing::Closing, door::Door, options::Options};
+use tower::ServiceExt as _;
+
+use crate::{closing::Closing, door::Door, options::Options, route_path::normalize};
 
 /// How many ports after the wanted one are tried.
 const FALLBACK_PORTS: u16 = 20;
+
+/// How many ports the system is asked for until one is free on all addresses.
+const FREE_PORT_TRIES: usize = 8;
 
 /// How long streams have to write their last frame.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -45,10 +51,11 @@ impl Listener {
     }
 }
 
-/// A port that takes connections.
+/// A port that takes connections, on one address or several.
 #[derive(Debug)]
 struct Accepting {
-    tcp: TcpListener,
+    /// One for each address of the name that was bound; at least one.
+    tcp: Vec<TcpListener>,
     held: watch::Sender<()>,
     _holding: watch::Receiver<()>,
 }
@@ -59,11 +66,14 @@ impl axum::serve::Listener for Accepting {
 
     async fn accept(&mut self) -> (TcpStream, SocketAddr) {
         // The trait's, which tries again after what is no failure of the port.
-        axum::serve::Listener::accept(&mut self.tcp).await
+        let accepting = self.tcp.iter_mut();
+        let accepting = accepting.map(|tcp| axum::serve::Listener::accept(tcp).boxed());
+        select_all(accepting).await.0
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.tcp.local_addr()
+        let first = self.tcp.first().ok_or(io::ErrorKind::AddrNotAvailable)?;
+        first.local_addr()
     }
 }
 
@@ -98,27 +108,33 @@ pub enum BindError {
     },
 }
 
-/// Opens a port. Port 0 is any free one.
+/// Opens a port, on every address that the name has: `localhost` is an IPv4 address for some clients
+/// and an IPv6 one for others. Port 0 is any free one.
 pub async fn bind(
     host: &str,
     port: u16,
     if_busy: IfBusy,
     options: &Options,
 ) -> Result<Listener, BindError> {
-    let addresses: Vec<SocketAddr> = lookup_host((unbracketed(host), port))
+    let mut addresses: Vec<SocketAddr> = lookup_host((unbracketed(host), port))
         .await
         .map_err(|source| BindError::Resolve {
             host: host.to_owned(),
             source,
         })?
         .collect();
-    let is_local = addresses.iter().all(|address| address.ip().is_loopback());
+    // The first is the one that is shown.
+    addresses.sort_by_key(|address| (address.is_ipv6(), *address));
+    addresses.dedup();
+    let is_local = addresses
+        .iter()
+        .all(|address| address.ip().to_canonical().is_loopback());
     if !is_local && !options.asks_for_key() {
         return Err(BindError::NeedsKey {
             host: host.to_owned(),
         });
     }
-    let Some(first) = addresses.first().copied() else {
+    let Some(mut first) = addresses.first().copied() else {
         return Err(BindError::NoAddress {
             host: host.to_owned(),
         });
@@ -128,13 +144,13 @@ pub async fn bind(
         IfBusy::NextFree | IfBusy::Fail => port,
     };
     for port in port..=last_port {
-        let wanted = SocketAddr::new(first.ip(), port);
-        match listen(wanted, options.asks_for_key()).await {
+        match listen(&addresses, port, options.asks_for_key()).await {
             Ok(listener) => return Ok(listener),
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
             Err(source) => {
+                first.set_port(port);
                 return Err(BindError::Listen {
-                    address: wanted,
+                    address: first,
                     source,
                 });
             }
@@ -152,19 +168,50 @@ pub async fn bind(
     })
 }
 
-async fn listen(address: SocketAddr, asks_for_key: bool) -> io::Result<Listener> {
-    let tcp = TcpListener::bind(address).await?;
-    let address = tcp.local_addr()?;
+async fn listen(addresses: &[SocketAddr], port: u16, asks_for_key: bool) -> io::Result<Listener> {
+    let mut tries = FREE_PORT_TRIES;
+    let tcp = loop {
+        match listen_on_all(addresses, port).await {
+            // Free for one address and taken for the other.
+            Err(error) if port == 0 && tries > 0 && error.kind() == io::ErrorKind::AddrInUse => {
+                tries -= 1;
+            }
+            result => break result?,
+        }
+    };
     let (held, holding) = watch::channel(());
+    let tcp = Accepting {
+        tcp,
+        held,
+        _holding: holding,
+    };
     Ok(Listener {
-        tcp: Accepting {
-            tcp,
-            held,
-            _holding: holding,
-        },
-        address,
+        address: axum::serve::Listener::local_addr(&tcp)?,
+        tcp,
         has_asked: Arc::new(AtomicBool::new(asks_for_key)),
     })
+}
+
+/// One port on all addresses. An address that this machine does not have, because it was set up
+/// without IPv6 for example, is left out while there are others.
+async fn listen_on_all(addresses: &[SocketAddr], mut port: u16) -> io::Result<Vec<TcpListener>> {
+    let mut listening = Vec::new();
+    let mut missing = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    for mut address in addresses.iter().copied() {
+        address.set_port(port);
+        match TcpListener::bind(address).await {
+            Ok(tcp) => {
+                port = tcp.local_addr()?.port();
+                listening.push(tcp);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(error),
+            Err(error) => missing = error,
+        }
+    }
+    if listening.is_empty() {
+        return Err(missing);
+    }
+    Ok(listening)
 }
 
 /// `[::1]` as URLs write it is `::1` for a resolver.
@@ -189,7 +236,8 @@ pub async fn serve(
     };
     let tcp = listener.tcp.tap_io(send_at_once);
     let router = router.layer(Extension(closing)).layer(Extension(door));
-    let server = axum::serve(tcp, router).with_graceful_shutdown(async move {
+    let service = ServiceExt::<Request>::into_make_service(router.map_request(normalize));
+    let server = axum::serve(tcp, service).with_graceful_shutdown(async move {
         shutdown.await;
         // Nobody listens only if `serve` itself was dropped.
         let _ = announce.send(());

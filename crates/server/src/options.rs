@@ -6,6 +6,8 @@ use axum::response::Response;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
+use crate::visitors::Visitors;
+
 /// How the server behaves. The default is open to this machine only, without a key.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -16,11 +18,10 @@ pub struct Options {
     pub more_api_keys: Option<Arc<dyn ApiKeySource>>,
     /// Opens client routes to the owner's own tools, and is no reason to ask others for a key.
     pub owner_key: Option<ApiKey>,
-    /// Names under which the server may be reached beside `localhost` and addresses, without port.
-    pub allowed_hosts: Vec<String>,
-    /// Web origins that may call client routes beside those of this machine, such as
-    /// `https://chat.example.org`; `*` is any.
-    pub cors_origins: Vec<String>,
+    /// Names of this machine, by which other machines may know it.
+    pub own_names: Vec<String>,
+    /// Names and pages that are let in beside those of this machine.
+    pub visitors: Option<Arc<dyn Visitors>>,
     /// Longest silence of a stream before it gives a sign of life.
     pub keep_alive: Duration,
     /// Larger request bodies get 413.
@@ -35,8 +36,8 @@ impl Default for Options {
             api_keys: Vec::new(),
             more_api_keys: None,
             owner_key: None,
-            allowed_hosts: Vec::new(),
-            cors_origins: Vec::new(),
+            own_names: Vec::new(),
+            visitors: None,
             keep_alive: Duration::from_secs(10),
             body_limit_bytes: 64 * 1024 * 1024,
             front_page: None,

@@ -49,7 +49,7 @@ impl fmt::Debug for App {
 /// The whole router, for a listener or an in-process door.
 ///
 /// `control` holds routes that protect themselves (`/x`, the UI's files) and has no fallback; it
-/// gets the host check, request ids, the body limit and JSON errors for unknown routes and wrong
+/// gets a stricter host check, request ids, the body limit and JSON errors for unknown routes and wrong
 /// methods, but neither API keys nor CORS.
 pub fn router(
     backend: Arc<dyn Backend>,
@@ -84,6 +84,10 @@ pub fn router(
         ))
         .layer(cors);
     control
+        .layer(middleware::from_fn_with_state(
+            Arc::clone(&app),
+            guard::own_host,
+        ))
         .merge(clients.with_state(Arc::clone(&app)))
         .fallback(no_route)
         .layer(body_limit)

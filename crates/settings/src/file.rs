@@ -275,6 +275,9 @@ mod tests {
             ("hfEndpoint", json!("huggingface.co")),
             ("serverHost", json!(" ")),
             ("theme", json!("pink")),
+            ("allowedHosts", json!(["mini.example.org", "http://mini"])),
+            ("allowedOrigins", json!(["https://a*b.example"])),
+            ("allowedOrigins", json!("*")),
         ] {
             let error = patch(&path, &json!({key: value})).unwrap_err();
             assert!(
@@ -285,6 +288,17 @@ mod tests {
         // What is wrong already hinders nobody who changes something else.
         patch(&path, &json!({"serverPort": 2})).unwrap();
         patch(&path, &json!({"kvBits": 8})).unwrap();
+    }
+
+    #[test]
+    fn a_refused_pattern_is_named() {
+        let (_folder, path) = file_with("{}");
+        let error = patch(&path, &json!({"allowedHosts": ["ok.example", "a b"]})).unwrap_err();
+        assert!(error.to_string().contains("`a b`"), "{error}");
+        let good = json!({"allowedHosts": ["*.example.org"], "allowedOrigins": ["*"]});
+        let settings = patch(&path, &good).unwrap();
+        assert!(settings.allowed_hosts[0].matches("a.example.org:8000"));
+        assert!(settings.allowed_origins[0].matches("null"));
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod schema;
 mod secret;
 pub mod state_file;
 mod tool_policies;
+mod visitors;
 mod watched;
 
 pub use aliases::Aliases;
@@ -32,3 +33,4 @@ pub use mcp_servers::{
 pub use model_parameters::{ModelParameters, ModelParametersError, ModelParametersFolder};
 pub use schema::{Language, Settings, Theme, UnknownModels};
 pub use tool_policies::{ToolPolicies, ToolPolicy};
+pub use visitors::{HostPattern, OriginPattern, PatternError};

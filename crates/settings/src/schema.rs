@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::ToolPolicy;
+use crate::{HostPattern, OriginPattern, ToolPolicy};
 
 /// Settings as `settings.json` holds them, in the key spelling of existing macMLX installations.
 ///
@@ -19,6 +19,14 @@ pub struct Settings {
     /// Key clients must send; none or empty: no key. Read and never shown.
     #[serde(rename = "serverAPIKey", skip_serializing)]
     pub server_api_key: Option<String>,
+    /// Names under which the server may be reached beside those of this machine, such as
+    /// `mini.example.org`, `*.example.org` or `*`.
+    #[schema(value_type = Vec<String>)]
+    pub allowed_hosts: Vec<HostPattern>,
+    /// Web pages that may call client routes beside those of this machine, such as
+    /// `https://chat.example.org`, `http://192.168.1.*`, `chrome-extension://*` or `*`.
+    #[schema(value_type = Vec<String>)]
+    pub allowed_origins: Vec<OriginPattern>,
     /// Model the server loads at start, `run` uses when none is named, and that answers to unknown
     /// names.
     pub default_model: Option<String>,
@@ -116,6 +124,8 @@ impl Default for Settings {
             server_host: "127.0.0.1".into(),
             server_port: 8000,
             server_api_key: None,
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
             default_model: None,
             model_aliases: BTreeMap::new(),
             unknown_models: UnknownModels::Default,

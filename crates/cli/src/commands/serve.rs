@@ -7,7 +7,7 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use macmlx_host::{App, AppOptions, DoorOptions, Host, OpenDoor, Owner};
-use macmlx_settings::{UnknownModels, env};
+use macmlx_settings::{HostPattern, OriginPattern, UnknownModels, env};
 use serde_json::json;
 
 use crate::{
@@ -36,12 +36,15 @@ pub(crate) struct Arguments {
     /// Key that clients must send.
     #[arg(long, env = env::MACMLX_API_KEY, hide_env_values = true)]
     api_key: Option<String>,
-    /// Another name this server may be reached under (may be repeated).
+    /// Another name this server may be reached under, such as `mini.example.org` or
+    /// `*.example.org`, beside those of the settings (may be repeated; `*` is any).
     #[arg(long, value_name = "NAME")]
-    allow_host: Vec<String>,
-    /// A web site whose pages may call this server (may be repeated; `*` is any).
+    allow_host: Vec<HostPattern>,
+    /// A web site whose pages may call this server, such as `https://chat.example.org`,
+    /// `http://192.168.1.*` or `chrome-extension://*`, beside those of the settings (may be
+    /// repeated; `*` is any).
     #[arg(long, value_name = "https://SITE")]
-    allow_origin: Vec<String>,
+    allow_origin: Vec<OriginPattern>,
     /// Sequences that are decoded together.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     max_batch: Option<u32>,
@@ -96,7 +99,7 @@ pub(crate) async fn run(
             UnknownModelsArgument::Refuse => UnknownModels::Refuse,
         }),
         allowed_hosts: arguments.allow_host,
-        cors_origins: arguments.allow_origin,
+        allowed_origins: arguments.allow_origin,
         #[cfg(feature = "playback")]
         playback: arguments.playback,
         ..AppOptions::default()

@@ -97,6 +97,17 @@ const ATTACKS: &[(&str, u16, Attack)] = &[
             .header(header::HOST, "evil.example:8000")
             .header(header::ORIGIN, "http://evil.example:8000")
     }),
+    ("a name of the local network", 403, |request, token, _| {
+        request
+            .bearer_auth(token)
+            .header(header::HOST, "evil.local:8000")
+            .header(header::ORIGIN, "http://evil.local:8000")
+    }),
+    ("a name of containers", 403, |request, token, _| {
+        request
+            .bearer_auth(token)
+            .header(header::HOST, "host.docker.internal:8000")
+    }),
     ("a form of another site", 403, |request, _, _| {
         request
             .header(header::ORIGIN, "https://evil.example")

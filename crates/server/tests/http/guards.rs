@@ -2,12 +2,19 @@
 
 use std::sync::{Arc, Mutex};
 
+use axum::{
+    Router,
+    extract::Request,
+    middleware::{Next, from_fn},
+    response::IntoResponse,
+    routing::get,
+};
 use macmlx_inference::ScriptedBackend;
-use macmlx_server::{ApiKey, ApiKeySource, BindError, IfBusy, Options, bind};
+use macmlx_server::{ApiKey, ApiKeySource, BindError, IfBusy, Options, Visitors, bind};
 use reqwest::{Client, Method, StatusCode};
 use serde_json::Value;
 
-use crate::support::start;
+use crate::support::{start, start_with_control};
 
 #[tokio::test]
 async fn a_key_opens_client_routes_however_it_is_sent() {
@@ -22,7 +29,12 @@ async fn a_key_opens_client_routes_however_it_is_sent() {
         ("x-api-key", "first", 200),
         ("x-api-key", "third", 401),
         ("authorization", "Bearer ", 401),
-        ("authorization", "first", 401),
+        ("authorization", "first", 200),
+        ("authorization", "third", 401),
+        ("authorization", "Basic first", 401),
+        ("api-key", "second", 200),
+        ("api-key", "third", 401),
+        ("authorization", "", 401),
         ("x-other", "first", 401),
     ] {
         let response = Client::new()
@@ -137,17 +149,30 @@ async fn a_missing_key_is_told_in_each_dialects_words() {
 #[tokio::test]
 async fn names_that_are_not_ours_are_refused() {
     let options = Options {
-        allowed_hosts: vec!["mini.local".into()],
+        own_names: vec!["mini".into()],
+        visitors: Some(Arc::new(Listed)),
         ..Options::default()
     };
-    let server = start(ScriptedBackend::default(), options).await;
-    for (host, status) in [
-        ("localhost:8000", 200),
-        ("mini.local", 200),
-        ("evil.example", 403),
-        ("localhost.evil.example:8000", 403),
+    let control = Router::new().route("/x/status", get(async || "owner"));
+    let server = start_with_control(control, options).await;
+    for (host, for_clients, for_owner) in [
+        ("localhost:8000", 200, 200),
+        ("[::1]:8000", 200, 200),
+        ("mini", 200, 200),
+        ("mini.local:8000", 200, 200),
+        ("proxy.example", 200, 200),
+        ("host.docker.internal:8000", 200, 403),
+        ("evil.local", 200, 403),
+        ("evil.example", 403, 403),
+        ("localhost.evil.example:8000", 403, 403),
     ] {
-        for path in ["/v1/models", "/health", "/"] {
+        for (path, status) in [
+            ("/v1/models", for_clients),
+            ("/health", for_clients),
+            ("/", for_clients),
+            ("/x/status", for_owner),
+            ("//x//status/", for_owner),
+        ] {
             let response = Client::new()
                 .get(server.at(path))
                 .header("host", host)
@@ -155,16 +180,143 @@ async fn names_that_are_not_ours_are_refused() {
                 .await
                 .unwrap();
             assert_eq!(response.status(), status, "{host}{path}");
+            if status == 403 {
+                let text = response.text().await.unwrap();
+                assert!(text.contains("allowedHosts"), "{text}");
+            }
+        }
+    }
+}
+
+/// Lets in one name and one site.
+#[derive(Debug)]
+struct Listed;
+
+impl Visitors for Listed {
+    fn allows_host(&self, host: &str) -> bool {
+        host == "proxy.example"
+    }
+
+    fn allows_origin(&self, origin: &str) -> bool {
+        origin == "https://chat.example"
+    }
+}
+
+#[tokio::test]
+async fn no_spelling_of_a_path_gets_around_a_guard() {
+    let options = Options {
+        api_keys: vec![ApiKey::new("key")],
+        ..Options::default()
+    };
+    let guarded = Router::new()
+        .route("/x/status", get(async || "owner"))
+        .route_layer(from_fn(async |_: Request, _: Next| {
+            StatusCode::UNAUTHORIZED.into_response()
+        }));
+    let server = start_with_control(guarded, options).await;
+    for path in [
+        "/v1/models",
+        "//v1/models",
+        "/v1//models/",
+        "/models//",
+        "/v1/v1/models/",
+        "//api/tags",
+        "/api/tags/",
+        "/api//v0//models/",
+        "//anthropic//v1/models/",
+        "/x/status",
+        "//x/status",
+        "/x//status",
+        "/x/status/",
+    ] {
+        let url = server.at(path);
+        assert_eq!(status_with(&url, None).await, 401, "{path}");
+        if !path.contains("/x/") {
+            assert_eq!(status_with(&url, Some("key")).await, 200, "{path}");
+        }
+    }
+    for path in ["//health", "/health/", "/v1//health/", "//"] {
+        assert_eq!(status_with(&server.at(path), None).await, 200, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn errors_keep_the_dialect_of_a_path_with_too_many_slashes() {
+    let options = Options {
+        api_keys: vec![ApiKey::new("key")],
+        ..Options::default()
+    };
+    let server = start(ScriptedBackend::default(), options).await;
+    for (path, pointer, word) in [
+        ("//v1//messages/", "/error/type", "authentication_error"),
+        (
+            "//anthropic//v1/models",
+            "/error/type",
+            "authentication_error",
+        ),
+        ("//v1/chat//completions/", "/error/code", "invalid_api_key"),
+    ] {
+        let response = Client::new().post(server.at(path)).send().await.unwrap();
+        let body: Value = response.json().await.unwrap();
+        assert_eq!(body.pointer(pointer).unwrap(), word, "{path}: {body}");
+    }
+    let response = Client::new()
+        .post(server.at("//api//chat/"))
+        .send()
+        .await
+        .unwrap();
+    let body: Value = response.json().await.unwrap();
+    assert!(body["error"].is_string(), "{body}");
+}
+
+#[tokio::test]
+async fn a_name_with_two_addresses_is_bound_on_both() {
+    let options = Options::default();
+    let listener = bind("localhost", 0, IfBusy::Fail, &options).await.unwrap();
+    let port = listener.local_addr().port();
+    let addresses: Vec<_> = tokio::net::lookup_host(("localhost", port))
+        .await
+        .unwrap()
+        .collect();
+    let mut bound = 0;
+    for address in addresses {
+        match tokio::net::TcpListener::bind(address).await {
+            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => bound += 1,
+            // A machine without IPv6 has no such address.
+            Err(_) if address.is_ipv6() => {}
+            other => panic!("{address} is not held: {other:?}"),
+        }
+    }
+    assert!(bound > 0);
+}
+
+#[tokio::test]
+async fn an_ipv6_address_is_bound_with_and_without_brackets() {
+    let options = Options::default();
+    for host in ["::1", "[::1]"] {
+        match bind(host, 0, IfBusy::Fail, &options).await {
+            Ok(listener) => {
+                let address = listener.local_addr();
+                assert!(address.is_ipv6() && address.port() != 0, "{address}");
+            }
+            // A machine without IPv6 says so, and does not misread the address.
+            Err(error) => assert!(matches!(error, BindError::Listen { .. }), "{error}"),
         }
     }
 }
 
 #[tokio::test]
 async fn pages_of_other_sites_are_refused_even_without_asking_first() {
-    let server = start(ScriptedBackend::default(), Options::default()).await;
+    let options = Options {
+        visitors: Some(Arc::new(Listed)),
+        ..Options::default()
+    };
+    let server = start(ScriptedBackend::default(), options).await;
     for (origin, status) in [
         ("http://localhost:5173", 200),
+        ("https://chat.example", 200),
         ("https://evil.example", 403),
+        ("http://evil.local", 403),
     ] {
         let response = Client::new()
             .get(server.at("/v1/models"))

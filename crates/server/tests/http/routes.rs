@@ -172,7 +172,9 @@ async fn the_server_says_that_it_is_there() {
     for path in ["/health", "/v1/health"] {
         assert_eq!(get(&server.at(path)).await.1, json!({"status": "ok"}));
     }
-    assert_eq!(get(&server.at("/v1")).await.1["name"], "macMLX");
+    for path in ["/v1", "/v1/", "//v1"] {
+        assert_eq!(get(&server.at(path)).await.1["name"], "macMLX");
+    }
     let head = Client::new().head(server.at("/v1")).send().await.unwrap();
     assert_eq!(head.status(), StatusCode::OK);
 }
@@ -180,7 +182,7 @@ async fn the_server_says_that_it_is_there() {
 #[tokio::test]
 async fn what_is_no_route_is_404_in_json() {
     let server = start(ScriptedBackend::default(), Options::default()).await;
-    for path in ["/v1/nothing", "/v1/files", "/chat", "/v1/"] {
+    for path in ["/v1/nothing", "/v1/files", "/chat", "/v1/nothing/"] {
         let (status, body) = get(&server.at(path)).await;
         assert_eq!(status, StatusCode::NOT_FOUND, "{path}");
         assert_eq!(body["error"]["code"], "unknown_url");

@@ -1,7 +1,7 @@
 /** Settings that are being saved: shown at once, taken back with the error when they are refused. */
 import type { QueryClient } from '@tanstack/svelte-query';
 import { call, client, errorText, queries } from '$lib/api';
-import { valueOf, type Document, type SettingKey, type Value } from './setting-list';
+import { sent, valueOf, type Document, type SettingKey, type Value } from './setting-list';
 
 export class Saves {
   #wanted = $state<Partial<Record<SettingKey, Value>>>({});
@@ -36,7 +36,7 @@ export class Saves {
 
   async #send(key: SettingKey, value: Value, shown: Value): Promise<void> {
     try {
-      const reply = await call(client.PATCH('/x/settings', { body: { [key]: value } }));
+      const reply = await call(client.PATCH('/x/settings', { body: { [key]: sent(key, value) } }));
       this.cache.setQueryData(queries.settings().queryKey, reply);
     } catch (error) {
       this.#errors = { ...this.#errors, [key]: errorText(error) };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isFound, settingList, stored, valueOf, type SettingKey } from './setting-list';
+import { isFound, sent, settingList, stored, valueOf, type SettingKey } from './setting-list';
 
 function parse(key: SettingKey, text: string) {
   const control = settingList.find((setting) => setting.key === key)?.control;
@@ -14,6 +14,9 @@ describe('what people type', () => {
     ['serverHost', ' 0.0.0.0 ', '0.0.0.0'],
     ['hfEndpoint', 'https://hf-mirror.com/', 'https://hf-mirror.com'],
     ['hfEndpoint', 'http://localhost:9000/hub', 'http://localhost:9000/hub'],
+    ['allowedHosts', ' mini.example.org  *.lan ', 'mini.example.org, *.lan'],
+    ['allowedOrigins', 'https://a.example,\nnull', 'https://a.example, null'],
+    ['allowedOrigins', ' ', null],
     ['modelDirectory', '/Volumes/SSD/models', '/Volumes/SSD/models'],
     ['modelDirectory', '~/models', '~/models'],
     ['maxBatchSize', '1', 1],
@@ -55,6 +58,14 @@ it('reads values of a document, and none from what it does not know', () => {
   expect(valueOf(document, 'kvBits')).toBeNull();
   expect(valueOf(document, 'theme')).toBeNull();
   expect(valueOf(document, 'language')).toBeNull();
+});
+
+it('shows a list as a text and sends the text as a list', () => {
+  expect(valueOf({ allowedHosts: ['a.example', '*.b'] }, 'allowedHosts')).toBe('a.example, *.b');
+  expect(valueOf({ allowedHosts: [] }, 'allowedHosts')).toBeNull();
+  expect(sent('allowedHosts', 'a.example, *.b')).toEqual(['a.example', '*.b']);
+  expect(sent('allowedHosts', null)).toBeNull();
+  expect(sent('serverHost', 'a, b')).toBe('a, b');
 });
 
 it('stores no defaults', () => {

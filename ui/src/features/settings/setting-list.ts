@@ -20,6 +20,8 @@ export type Control =
       unit?: Key;
       isWide?: boolean;
       isNumber?: boolean;
+      /** Texts with commas between them, which are stored as a list. */
+      isList?: boolean;
       parse: (text: string) => Typed;
     };
 
@@ -61,6 +63,9 @@ const url = orDefault((text) => {
     ? { value: trimmed }
     : { error: 'settings.wrong.url' };
 });
+
+/** What each text of a list must be is for the server to say. */
+const list = orDefault((text) => ({ value: parts(text).join(', ') }));
 
 const path = orDefault((text) => {
   const trimmed = text.trim();
@@ -115,6 +120,14 @@ const table = {
   autoStartServer: { group: 'server', control: { kind: 'switch' } },
   serverPort: { group: 'server', control: { kind: 'text', isNumber: true, parse: port } },
   serverHost: { group: 'server', control: { kind: 'text', parse: host } },
+  allowedHosts: {
+    group: 'server',
+    control: { kind: 'text', isWide: true, isList: true, parse: list },
+  },
+  allowedOrigins: {
+    group: 'server',
+    control: { kind: 'text', isWide: true, isList: true, parse: list },
+  },
   maxBatchSize: {
     group: 'performance',
     control: { kind: 'text', isNumber: true, parse: wholeNumber(1) },
@@ -189,9 +202,15 @@ export const settingList: Setting[] = (Object.keys(table) as SettingKey[]).map((
 /** A document of settings by key, whatever else is in it. */
 export type Document = Readonly<Record<string, unknown>>;
 
-/** A stored value; what is missing counts as none. */
+/** The texts of a list as a person writes it. */
+function parts(text: string): string[] {
+  return text.split(/[\s,，、]+/).filter(Boolean);
+}
+
+/** A stored value; what is missing, or a list without texts, counts as none. */
 export function valueOf(document: Document, key: SettingKey): Value {
   const value = document[key];
+  if (Array.isArray(value)) return value.join(', ') || null;
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
     ? value
     : null;
@@ -200,6 +219,13 @@ export function valueOf(document: Document, key: SettingKey): Value {
 /** What to store so that a value holds: none at all where it is the default. */
 export function stored(value: Value, fallback: Value): Value {
   return value === fallback ? null : value;
+}
+
+/** A value as it is sent. */
+export function sent(key: SettingKey, value: Value): Value | string[] {
+  const { control }: Row = table[key];
+  const isList = control.kind === 'text' && control.isList;
+  return isList && typeof value === 'string' ? parts(value) : value;
 }
 
 /** Whether every word of a search is in one of the texts. */

@@ -1433,6 +1433,18 @@ export interface components {
         /** @description All settings; of the server's key only whether there is one. */
         Settings: {
             /**
+             * @description Names under which the server may be reached beside those of this machine, such as
+             *     `mini.example.org`, `*.example.org` or `*`.
+             * @default []
+             */
+            allowedHosts: string[];
+            /**
+             * @description Web pages that may call client routes beside those of this machine, such as
+             *     `https://chat.example.org`, `http://192.168.1.*`, `chrome-extension://*` or `*`.
+             * @default []
+             */
+            allowedOrigins: string[];
+            /**
              * @description The app opens the door when it starts.
              * @default false
              */
@@ -1548,6 +1560,8 @@ export interface components {
         };
         /** @description What is left out stays as it is; null goes back to the default. */
         SettingsPatch: {
+            allowedHosts?: null | string[];
+            allowedOrigins?: null | string[];
             autoStartServer?: null | boolean;
             defaultModel?: null | (string | null);
             dequantizeBudgetGB?: null | number;
