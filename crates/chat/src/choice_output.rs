@@ -113,6 +113,8 @@ impl ChoiceOutput {
             match piece {
                 Piece::Text(text) if text.is_empty() && tokens.is_empty() => {}
                 Piece::Reasoning(text) if text.is_empty() && tokens.is_empty() => {}
+                Piece::ToolCall(CallPart::Arguments(text))
+                    if text.is_empty() && tokens.is_empty() => {}
                 Piece::Text(text) => emit(GenerationEvent::Text {
                     choice,
                     text,

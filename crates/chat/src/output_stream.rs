@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use macmlx_inference::FinishReason;
 
-use macmlx_output::{CallPart, OutputParser, Piece, Span};
+use macmlx_output::{CallPart, Ending, OutputParser, Piece, Span};
 
 use crate::{Detokenizer, stop::StopMatcher};
 
@@ -48,6 +48,8 @@ pub struct OutputStream {
     /// The output ended at a piece of the parser's: what the parser still holds comes after it.
     is_cut: bool,
     made_calls: bool,
+    /// A call has begun and not ended.
+    in_call: bool,
     /// The output is over with its first tool call.
     single_tool_call: bool,
     reasoning_close: Option<&'static str>,
@@ -94,6 +96,7 @@ impl OutputStream {
             stop_sequence: None,
             is_cut: false,
             made_calls: false,
+            in_call: false,
             single_tool_call,
             reasoning_close,
             is_over: false,
@@ -144,10 +147,15 @@ impl OutputStream {
         self.reasoning_close
     }
 
-    /// No more tokens come: gives out what was held back.
+    /// No more tokens come. What was held back comes out, unless the model has not ended the output
+    /// itself: then only what is certain to be text does, and no character that is not all there.
     pub fn finish(&mut self, reason: FinishReason) -> Finish {
         let mut pieces = Vec::new();
-        if !self.is_stopped() {
+        let ending = match reason {
+            FinishReason::Stop | FinishReason::ToolCalls if !self.is_stopped() => Ending::Whole,
+            _ => Ending::Cut,
+        };
+        if ending == Ending::Whole {
             self.end_text(&mut pieces);
         }
         if !self.is_cut {
@@ -156,7 +164,13 @@ impl OutputStream {
                 let spans = self.parser.push(&held);
                 self.take_spans(spans, &mut pieces);
             }
-            let spans = self.parser.finish();
+            if let Some(stop) = self.stop_sequence.clone() {
+                let spans = self.parser.stop(&stop);
+                self.take_spans(spans, &mut pieces);
+            }
+        }
+        if !self.is_cut {
+            let spans = self.parser.finish(ending);
             self.take_spans(spans, &mut pieces);
         }
         if !self.is_cut {
@@ -168,13 +182,17 @@ impl OutputStream {
             match pieces.last_mut() {
                 Some(last) => last.tokens += tokens,
                 None => pieces.push(OutputPiece {
-                    piece: Piece::Text(String::new()),
+                    piece: if self.in_call {
+                        Piece::ToolCall(CallPart::Arguments(String::new()))
+                    } else {
+                        Piece::Text(String::new())
+                    },
                     tokens,
                 }),
             }
         }
         let reason = match reason {
-            FinishReason::Stop if self.made_calls => FinishReason::ToolCalls,
+            FinishReason::Stop if self.made_calls && !self.in_call => FinishReason::ToolCalls,
             reason => reason,
         };
         Finish {
@@ -224,6 +242,7 @@ impl OutputStream {
                 }
                 Piece::Reasoning(_) | Piece::ToolCall(_) => {
                     let ends_call = piece == Piece::ToolCall(CallPart::End);
+                    self.in_call = matches!(piece, Piece::ToolCall(_)) && !ends_call;
                     self.release_held(pieces);
                     self.parsed += raw_len;
                     self.report(piece, self.parsed, pieces);

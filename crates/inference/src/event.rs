@@ -65,14 +65,13 @@ pub enum GenerationEvent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToolCallPart {
     /// `id` is unique among all calls of the server.
-    Start {
-        id: String,
-        name: String,
-    },
+    Start { id: String, name: String },
     /// The next JSON text of the arguments object. All of them together are what the model wrote,
     /// which is a whole object unless the choice ends with [`FinishReason::Length`] or the model
     /// made a mistake.
     Arguments(String),
+    /// The arguments are all there. A call that was cut has no end when its choice is finished: what
+    /// came of its arguments is not to be acted upon.
     End,
 }
 

@@ -21,6 +21,11 @@ pub trait Block: Debug + Send {
         false
     }
 
+    /// Whether what comes next is visible text.
+    fn in_text(&self) -> bool {
+        self.in_answer()
+    }
+
     /// Whether what comes next is reasoning.
     fn in_reasoning(&self) -> bool {
         false

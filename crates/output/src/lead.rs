@@ -56,6 +56,11 @@ impl Lead {
         self
     }
 
+    /// It is white space so far.
+    pub(super) fn is_blank(&self) -> bool {
+        self.dense.is_empty()
+    }
+
     /// The text as the model wrote it.
     pub(super) fn raw(&self) -> &str {
         &self.text

@@ -27,7 +27,7 @@ mod value_end;
 
 pub(crate) use block::{Block, Sink, Step};
 pub use needles::{Found, Scanner};
-pub use parser::OutputParser;
+pub use parser::{Ending, OutputParser};
 pub use tools::Tools;
 pub(crate) use tools::parameter_types;
 
@@ -43,7 +43,7 @@ pub enum Piece {
 }
 
 /// A tool call as it is written: one `Start`, any number of `Arguments`, one `End`, with nothing
-/// between them.
+/// between them. A call that was cut before its arguments were whole has no `End`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallPart {
     Start {

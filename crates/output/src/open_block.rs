@@ -1,6 +1,8 @@
 //! A block that the parser is inside of.
 
-use super::{Block, Piece, Sink, Tools, formats::Format};
+use serde_json::{Map, Value};
+
+use super::{Block, CallPart, Piece, Sink, Tools, formats::Format};
 
 /// A block that is being read.
 #[derive(Debug)]
@@ -19,6 +21,8 @@ pub(super) struct OpenBlock {
     /// White space that is reasoning only if more of it follows.
     spaces: String,
     has_reasoned: bool,
+    /// Of the latest call, as far as they have been given.
+    arguments: String,
     pub(super) has_called: bool,
 }
 
@@ -34,8 +38,22 @@ impl OpenBlock {
             is_certain: false,
             spaces: String::new(),
             has_reasoned: false,
+            arguments: String::new(),
             has_called: false,
         }
+    }
+
+    /// Whether the latest call needs no more arguments.
+    pub(super) fn has_whole_arguments(&self) -> bool {
+        serde_json::from_str::<Map<String, Value>>(&self.arguments).is_ok()
+    }
+
+    /// Markers that may end a call.
+    pub(super) fn closing_markers(&self) -> impl Iterator<Item = &'static str> {
+        self.format
+            .close()
+            .into_iter()
+            .chain(self.format.inner_markers())
     }
 
     /// Remembers what has been given; reasoning loses the white space at its ends.
@@ -45,6 +63,11 @@ impl OpenBlock {
             Piece::Reasoning(text) => text,
             piece => {
                 self.has_called |= matches!(piece, Piece::ToolCall(_));
+                match &piece {
+                    Piece::ToolCall(CallPart::Start { .. }) => self.arguments.clear(),
+                    Piece::ToolCall(CallPart::Arguments(text)) => self.arguments.push_str(text),
+                    Piece::ToolCall(CallPart::End) | Piece::Text(_) | Piece::Reasoning(_) => {}
+                }
                 return piece;
             }
         };

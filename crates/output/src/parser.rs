@@ -2,8 +2,13 @@
 //!
 //! - Joined pieces do not depend on where the text was cut.
 //! - Text is held back only while it could still become a marker or a call.
-//! - Nothing is lost: a block that turns out to be none comes back as text, markers included. Once
-//!   a call has been announced, all that follows up to its end is its arguments.
+//! - Nothing of an output that the model has ended is lost: a block that turns out to be none comes
+//!   back as text, markers included. Once a call has been announced, all that follows up to its end
+//!   is its arguments.
+//! - Nothing is made up, and no marker leaks, where an output is cut: its pieces are the first ones
+//!   of what it would have become. What is held back then is left out, and a call whose arguments
+//!   are not whole has no end. Held text that can be nothing but text is given: where no tools are
+//!   offered and a reasoning block cannot begin either.
 //! - White space around reasoning and after a tool call is not output.
 
 use super::{
@@ -13,7 +18,7 @@ use super::{
     open_block::OpenBlock,
     spans::Spans,
 };
-use crate::needles::Scanner;
+use crate::{CallPart, formats::Kind, needles::Scanner};
 
 /// Takes generated text apart for one sequence. Without formats everything is text.
 #[derive(Debug)]
@@ -48,6 +53,15 @@ enum Meaning {
     Opens(&'static dyn Format),
     /// Nothing; it is left out.
     Nothing,
+}
+
+/// How an output came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// The model has ended it.
+    Whole,
+    /// A limit or a stop sequence has ended it, wherever the model was.
+    Cut,
 }
 
 impl OutputParser {
@@ -86,9 +100,88 @@ impl OutputParser {
         self.spans.take()
     }
 
-    /// No more text comes: gives out what was held back. A block without its closing marker is
-    /// taken for what it holds.
-    pub fn finish(&mut self) -> Vec<Span> {
+    /// A stop sequence, which is no part of the text, has matched: where it is the marker that ends
+    /// an open call, the call has ended.
+    pub fn stop(&mut self, sequence: &str) -> Vec<Span> {
+        if let State::Block(block) = &mut self.state
+            && block.out.in_call()
+            && block
+                .closing_markers()
+                .any(|marker| sequence.starts_with(marker))
+        {
+            block.rest.push_str(sequence);
+            self.read_block(false);
+        }
+        let mut spans = self.spans.take();
+        spans.retain(|span| matches!(span.piece, Piece::ToolCall(_)));
+        spans
+    }
+
+    /// No more text comes. The model has ended the output: gives out what was held back, and a block
+    /// without its closing marker is taken for what it holds. The output has been cut: gives out
+    /// what can only be text.
+    pub fn finish(&mut self, ending: Ending) -> Vec<Span> {
+        match ending {
+            Ending::Whole => self.give_all(),
+            Ending::Cut => self.give_certain(),
+        }
+        self.spans.take()
+    }
+
+    /// Whether the model may call tools.
+    fn may_call(&self) -> bool {
+        let mut formats = self.formats.iter();
+        !self.tools.is_empty() && formats.any(|format| format.kind().covers(Kind::ToolCalls))
+    }
+
+    fn give_certain(&mut self) {
+        let may_call = self.may_call();
+        match std::mem::replace(&mut self.state, State::Text(Scanner::new([]))) {
+            State::Text(mut scanner) => {
+                let held = scanner.flush();
+                let may_begin = self.lead.as_ref().is_some_and(Lead::is_blank);
+                let is_certain =
+                    !(may_call || may_begin || self.is_answering || self.unclosed.is_some());
+                match self.lead.take() {
+                    Some(lead) if may_call => self.leave_out(lead.raw().len()),
+                    Some(lead) => self.emit_lead(&lead),
+                    None => {}
+                }
+                if is_certain {
+                    let raw_len = held.len();
+                    self.spans.push(Piece::Text(held), raw_len);
+                } else {
+                    self.leave_out(held.len());
+                }
+            }
+            State::Block(block) => {
+                let left = block.held.len() + block.rest.len();
+                if block.out.in_call() {
+                    let part = if block.has_whole_arguments() {
+                        CallPart::End
+                    } else {
+                        CallPart::Arguments(String::new())
+                    };
+                    self.spans.push(Piece::ToolCall(part), left);
+                } else if block.reader.in_text() && !may_call {
+                    self.leave_out(block.held.len());
+                    let raw_len = block.rest.len();
+                    self.spans.push(Piece::Text(block.rest), raw_len);
+                } else {
+                    self.leave_out(left);
+                }
+            }
+        }
+        let end = std::mem::take(&mut self.answer_end);
+        self.leave_out(end.len());
+    }
+
+    /// Text that no piece shows.
+    fn leave_out(&mut self, raw_len: usize) {
+        self.spans.push(Piece::Text(String::new()), raw_len);
+    }
+
+    fn give_all(&mut self) {
         loop {
             match &mut self.state {
                 State::Text(scanner) => {
@@ -108,8 +201,7 @@ impl OutputParser {
             self.emit_lead(&lead);
         }
         let end = std::mem::take(&mut self.answer_end);
-        self.spans.push(Piece::Text(String::new()), end.len());
-        self.spans.take()
+        self.leave_out(end.len());
     }
 
     /// Whether what comes next is reasoning, as far as markers have been seen.
@@ -201,7 +293,7 @@ impl OutputParser {
                 }
                 Meaning::Opens(format) => self.begin_block(format, marker),
                 Meaning::Nothing => {
-                    self.spans.push(Piece::Text(String::new()), marker.len());
+                    self.leave_out(marker.len());
                     self.lead = Some(Lead::new(false, self.bare_starts()));
                     self.state = self.text_state();
                 }

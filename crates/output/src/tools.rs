@@ -26,6 +26,11 @@ impl Tools {
         self.find(name).is_some()
     }
 
+    /// Whether a tool is offered whose name begins so.
+    pub(super) fn offers_one_that_begins(&self, begun: &str) -> bool {
+        self.0.iter().any(|tool| tool.name.starts_with(begun))
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = &ToolDefinition> {
         self.0.iter()
     }

@@ -5,7 +5,7 @@ use macmlx_inference::{
     ChatPrompt, Grammar, Language, Message, ReasoningOptions, Role, ToolChoice, ToolDefinition,
 };
 use macmlx_output::{
-    OutputParser, Piece, Tools,
+    Ending, OutputParser, Piece, Tools,
     formats::{FORMATS, Format, Kind},
 };
 use serde_json::{Value, json};
@@ -154,7 +154,7 @@ fn the_markers_around_an_answer() {
             let mut parser = OutputParser::new(&formats[..1], Tools::default(), opened).in_form();
             let mut spans = parser.push(&output[..at]);
             spans.extend(parser.push(&output[at..]));
-            spans.extend(parser.finish());
+            spans.extend(parser.finish(Ending::Whole));
             let raw: usize = spans.iter().map(|span| span.raw_len).sum();
             let text: String = spans
                 .into_iter()

@@ -8,7 +8,7 @@ use macmlx_inference::{
     StopConditions, ToolCallPart, ToolChoice, ToolDefinition,
 };
 use macmlx_output::{
-    OutputParser, Piece, Tools,
+    Ending, OutputParser, Piece, Tools,
     formats::{FORMATS, Kind},
 };
 use serde_json::json;
@@ -188,7 +188,7 @@ fn every_format_answers_after_its_reasoning_is_closed() {
         spans.extend(parser.push(format.reasoning_close().unwrap()));
         assert!(!parser.in_reasoning(), "{}", format.name());
         spans.extend(parser.push("Yes"));
-        spans.extend(parser.finish());
+        spans.extend(parser.finish(Ending::Whole));
         let (mut reasoning, mut text) = (String::new(), String::new());
         for span in spans {
             match span.piece {

@@ -329,3 +329,45 @@ fn a_reasoning_budget_holds_for_all_blocks_together() {
     assert_eq!(push("\n</think>\n\nab"), [None; 6]);
     assert_eq!(push("<think>a"), [close, None]);
 }
+
+/// A limit may fall on any token.
+#[test]
+fn an_output_that_is_cut_says_the_beginning_of_the_whole() {
+    let model = model(TEMPLATE);
+    let rendered = chat(&model);
+    let call = r#"{"a": "é👋"}"#;
+    let output =
+        format!("é👋 <b> <tool_call>\n{{\"name\": \"f\", \"arguments\": {call}}}\n</tool_call>");
+    let ids: Vec<u32> = output
+        .chars()
+        .flat_map(|character| {
+            let text = character.to_string();
+            model.tokenizer().encode(&text, false).unwrap()
+        })
+        .collect();
+    for len in 0..ids.len() {
+        let mut stream = model.output(&rendered, &stops(&[]), None);
+        let mut pieces: Vec<OutputPiece> =
+            ids[..len].iter().flat_map(|id| stream.push(*id)).collect();
+        let finish = stream.finish(FinishReason::Length);
+        assert_eq!(finish.reason, FinishReason::Length);
+        pieces.extend(finish.pieces);
+        let tokens: usize = pieces.iter().map(|piece| piece.tokens).sum();
+        assert_eq!(tokens, len, "{pieces:?}");
+        assert!("é👋 <b> ".starts_with(&text(&pieces)), "{pieces:?}");
+        let mut in_call = false;
+        let mut arguments = String::new();
+        for piece in &pieces {
+            match &piece.piece {
+                Piece::ToolCall(CallPart::Start { .. }) => in_call = true,
+                Piece::ToolCall(CallPart::Arguments(text)) => arguments.push_str(text),
+                Piece::ToolCall(CallPart::End) => {
+                    in_call = false;
+                    assert_eq!(arguments, call);
+                }
+                Piece::Text(_) | Piece::Reasoning(_) => assert!(!in_call, "{pieces:?}"),
+            }
+        }
+        assert!(call.starts_with(&arguments), "{pieces:?}");
+    }
+}

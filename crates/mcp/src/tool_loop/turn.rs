@@ -13,6 +13,8 @@ pub(super) struct Turn {
     /// Kept back: they may not be the stream's last.
     finished: Vec<GenerationEvent>,
     is_tool_calls: bool,
+    /// The latest call has not ended.
+    in_call: bool,
 }
 
 impl Turn {
@@ -41,6 +43,7 @@ impl Turn {
     }
 
     fn take_call(&mut self, part: &ToolCallPart) {
+        self.in_call = *part != ToolCallPart::End;
         match part {
             ToolCallPart::Start { id, name } => self.calls.push(ToolCall {
                 id: id.clone(),
@@ -60,10 +63,11 @@ impl Turn {
         &self.calls
     }
 
-    /// Whether it ended with calls and all of them are ours: who brings tools of its own gets all
+    /// Whether it ended with calls, none of them cut, and all of them are ours: who brings tools of its own gets all
     /// calls of a turn back, because it has to answer all of them.
     pub(super) fn is_for_us(&self, is_ours: impl Fn(&str) -> bool) -> bool {
         self.is_tool_calls
+            && !self.in_call
             && !self.calls.is_empty()
             && self.calls.iter().all(|call| is_ours(&call.name))
     }

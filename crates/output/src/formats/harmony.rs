@@ -271,6 +271,10 @@ impl Block for Message {
         self.content == Some(Content::Answer)
     }
 
+    fn in_text(&self) -> bool {
+        matches!(self.content, Some(Content::Text | Content::Answer))
+    }
+
     fn in_reasoning(&self) -> bool {
         self.content == Some(Content::Reasoning)
     }

@@ -170,6 +170,17 @@ impl JsonCalls {
                     return Step::Took(space);
                 }
             }
+            Some('"') if matches!(key.as_str(), "name" | "tool_name") => {
+                // A name that can become none of those offered makes no call.
+                let begun = rest[1..].split(['"', '\\']).next().unwrap_or_default();
+                if self
+                    .offered
+                    .as_ref()
+                    .is_some_and(|tools| !tools.offers_one_that_begins(begun))
+                {
+                    return self.mistake(out);
+                }
+            }
             Some(_) => {}
         }
         let scanned = end.scan(&rest[*seen..], is_last);

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 
 use macmlx_inference::ToolDefinition;
 use macmlx_output::{
-    CallPart, OutputParser, Piece, Span, Tools,
+    CallPart, Ending, OutputParser, Piece, Span, Tools,
     formats::{FORMATS, Format, Kind},
 };
 use serde_json::{Value, json};
@@ -88,7 +88,7 @@ pub(crate) fn parse(case: &Value, pieces: &[&str]) -> Value {
         case["opened"].as_str().unwrap_or_default(),
     );
     let mut spans: Vec<Span> = pieces.iter().flat_map(|piece| parser.push(piece)).collect();
-    spans.extend(parser.finish());
+    spans.extend(parser.finish(Ending::Whole));
     let raw: usize = spans.iter().map(|span| span.raw_len).sum();
     assert_eq!(raw, pieces.concat().len(), "{}: {spans:?}", case["name"]);
     joined(&spans)

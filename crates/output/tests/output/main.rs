@@ -7,5 +7,6 @@
 )]
 
 mod cases;
+mod cut;
 mod detection;
 mod properties;

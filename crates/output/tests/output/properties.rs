@@ -2,7 +2,7 @@
 //! format's rules, with a fixed generator so that failures repeat.
 
 use macmlx_output::{
-    CallPart, OutputParser, Piece, Span,
+    CallPart, Ending, OutputParser, Piece, Span,
     formats::{FORMATS, Format, Kind},
 };
 use serde_json::{Map, Value, json};
@@ -28,7 +28,7 @@ impl Random {
 fn parse(formats: &[&'static dyn Format], opened: &str, pieces: &[&str]) -> Vec<Span> {
     let mut parser = OutputParser::new(formats, tools(), opened);
     let mut spans: Vec<Span> = pieces.iter().flat_map(|piece| parser.push(piece)).collect();
-    spans.extend(parser.finish());
+    spans.extend(parser.finish(Ending::Whole));
     spans
 }
 

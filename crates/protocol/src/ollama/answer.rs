@@ -142,8 +142,8 @@ struct OpenCall {
 }
 
 impl OpenCall {
-    /// Arguments are an object in this API. What is none, because the model made a mistake or was
-    /// cut off, is given as the text it is.
+    /// Arguments are an object in this API. What is none, because the model made a mistake, is given
+    /// as text.
     fn close(self, index: u32) -> Delta {
         let arguments = match self.arguments.trim() {
             "" => Ok(Map::new()),
@@ -314,7 +314,10 @@ impl<S: Shape> StreamEncoder for Encoder<S> {
                         "stop"
                     }
                 };
-                self.close_call()
+                // A call that was cut cannot be said here: it has no whole arguments, and what came of
+                // them is no text.
+                self.call = None;
+                return Vec::new();
             }
             GenerationEvent::Completed { usage, timings } => {
                 return self.complete(&usage, &timings);

@@ -13,6 +13,8 @@ pub(super) struct Written {
     calls: Vec<Call>,
     /// Calls begun so far.
     count: u32,
+    /// Calls that have ended.
+    ended: u32,
 }
 
 #[derive(Debug)]
@@ -29,6 +31,11 @@ struct Call {
 impl Written {
     pub(super) fn is_empty(&self) -> bool {
         self.count == 0
+    }
+
+    /// There are calls, and none of them was cut.
+    pub(super) fn are_whole(&self) -> bool {
+        self.count > 0 && self.ended == self.count
     }
 
     /// A call begins.
@@ -67,6 +74,7 @@ impl Written {
 
     /// The latest call ends: what is left of a custom tool's text.
     pub(super) fn end(&mut self, form: &Calls, streams: bool) -> Option<Delta> {
+        self.ended = self.count;
         let mut reader = self.calls.last_mut()?.reader.take()?;
         self.grow(reader.finish(), form, streams)
     }

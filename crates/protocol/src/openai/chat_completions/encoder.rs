@@ -128,29 +128,25 @@ impl Encoder {
     }
 
     fn finish(&mut self, index: u32, reason: FinishReason) -> Vec<Frame> {
-        let (form, streams) = (&self.wanted.calls, self.wanted.stream);
         let Some(choice) = self.choices.get_mut(index as usize) else {
             return Vec::new();
         };
-        // A call that was cut off has no end of its own.
-        let rest = choice.calls.end(form, streams);
-        let called = if form.is_legacy {
+        let called = if self.wanted.calls.is_legacy {
             "function_call"
         } else {
             "tool_calls"
         };
         let reason = match reason {
-            FinishReason::Stop | FinishReason::Cancelled if !choice.calls.is_empty() => called,
+            FinishReason::Stop | FinishReason::Cancelled if choice.calls.are_whole() => called,
             FinishReason::Stop | FinishReason::Cancelled => "stop",
             FinishReason::Length => "length",
             FinishReason::ToolCalls => called,
         };
         choice.finish_reason = Some(reason);
-        let mut frames = self.told(index, rest);
-        if self.wanted.stream {
-            frames.push(self.chunk(index, Delta::default(), None, Some(reason)));
+        if !self.wanted.stream {
+            return Vec::new();
         }
-        frames
+        vec![self.chunk(index, Delta::default(), None, Some(reason))]
     }
 
     fn complete(&mut self, usage: Usage) -> Vec<Frame> {

@@ -186,7 +186,9 @@ impl Encoder {
             }
             FinishReason::Cancelled => true,
         };
-        self.end(if self.is_cut {
+        // A call that is open now was cut, whatever cut it.
+        let is_call = self.open.as_ref().is_some_and(OpenItem::is_call);
+        self.end(if self.is_cut || is_call {
             ItemStatus::Incomplete
         } else {
             ItemStatus::Completed

@@ -104,6 +104,13 @@ impl OpenItem {
         matches!(self.body, Body::Reasoning { .. })
     }
 
+    pub(super) fn is_call(&self) -> bool {
+        matches!(
+            self.body,
+            Body::Function { .. } | Body::Custom { .. } | Body::Search { .. }
+        )
+    }
+
     /// The events with which the item begins.
     pub(super) fn begin(&self) -> Vec<Event> {
         let (item_id, output_index) = (self.id.clone(), self.output_index);
@@ -371,7 +378,12 @@ fn end_custom(
     mut reader: freeform::Reader,
 ) -> (Vec<Event>, OutputItem) {
     let mut events = Vec::new();
-    let delta = reader.finish();
+    // Of a call that was cut, what is no text yet is none.
+    let delta = if status == ItemStatus::Completed {
+        reader.finish()
+    } else {
+        String::new()
+    };
     if !delta.is_empty() {
         events.push(Event::InputDelta {
             item_id: id.clone(),
