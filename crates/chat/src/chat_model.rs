@@ -3,13 +3,14 @@
 mod demands;
 
 use std::{
+    borrow::Cow,
     path::Path,
     sync::{Arc, OnceLock},
 };
 
 use macmlx_inference::{
     ChatPrompt, Grammar, InferenceError, ModelTraits, Prompt, ReasoningOptions, StopConditions,
-    ToolChoice, ToolDefinition,
+    ToolChoice, ToolDefinition, ToolSupport,
 };
 
 use demands::{check_choice, unsupported};
@@ -22,7 +23,7 @@ use macmlx_output::{
 
 use crate::{
     ChatTemplate, Detokenizer, FirstSpace, OutputStream, SpecialTokens, Tokenizer,
-    output_formats::OutputFormats, output_stream::Stops, tokenizer::Facts,
+    output_formats::OutputFormats, output_stream::Stops, template::tell, tokenizer::Facts,
 };
 
 /// Tokenizer, chat template and output formats of one model.
@@ -91,11 +92,18 @@ impl ChatModel {
         let template = self.template.as_ref();
         ModelTraits {
             chat_template: template.map(|template| template.source(false).to_owned()),
-            calls_tools: template.is_some_and(ChatTemplate::reads_tools)
-                && self.formats.tool_calls.is_some(),
+            tools: self.tool_support(),
             reasons: self.formats.reasoning.is_some(),
             has_reasoning_switch: template.is_some_and(ChatTemplate::has_reasoning_switch),
             sees_images: false,
+        }
+    }
+
+    fn tool_support(&self) -> ToolSupport {
+        match (&self.template, self.formats.tool_calls) {
+            (Some(_), Some(format)) if format.is_told() => ToolSupport::Generic,
+            (Some(template), Some(_)) if template.reads_tools() => ToolSupport::Native,
+            _ => ToolSupport::None,
         }
     }
 
@@ -104,7 +112,7 @@ impl ChatModel {
         self.formats.reasoning
     }
 
-    /// How the model writes tool calls, if its template takes tools.
+    /// How the model writes tool calls, by its template or as it is told.
     pub fn tool_format(&self) -> Option<&'static dyn Format> {
         self.formats.tool_calls
     }
@@ -154,17 +162,21 @@ impl ChatModel {
             ));
         };
         let mut formats: Vec<&'static dyn Format> = self.formats.reasoning.into_iter().collect();
-        if !chat.tools.is_empty() && chat.tool_choice != ToolChoice::None {
+        let mut conversation = Cow::Borrowed(chat);
+        if chat.offers_tools() {
             let format = self.check_tools(template)?;
             check_choice(chat)?;
             // One format may be of both kinds.
             formats.retain(|other| other.name() != format.name() || other.kind() != format.kind());
             formats.push(format);
+            if format.is_told() {
+                conversation = Cow::Owned(tell(chat));
+            }
         }
         let reasoning = self.check_reasoning(template, chat, reasoning)?;
         self.check_images(&chat.messages)?;
 
-        let text = template.render(chat, &reasoning)?;
+        let text = template.render(&conversation, &reasoning)?;
         if let Some(format) = self.formats.tool_calls
             && formats.is_empty()
             && format.opened_by(&text).is_some()
@@ -273,7 +285,7 @@ impl ChatModel {
             ));
         }
         let tools: Vec<ToolDefinition> = rendered.tools.iter().cloned().collect();
-        let lark = grammar::lark(&OutputGrammar {
+        let output = OutputGrammar {
             vocabulary: &*self.tokenizer,
             formats: &rendered.formats,
             tools: &tools,
@@ -283,15 +295,23 @@ impl ChatModel {
             starts_in_reasoning: rendered.starts_in_reasoning,
             may_reason: rendered.may_reason,
             answer,
-        })?;
-        let Some(lark) = lark else {
+        };
+        match self.compile(&output) {
+            // Nobody has asked for more than can be done.
+            Err(_) if !output.is_asked_for() => Ok(None),
+            constraint => constraint,
+        }
+    }
+
+    fn compile(&self, output: &OutputGrammar<'_>) -> Result<Option<Constraint>, InferenceError> {
+        let Some(lark) = grammar::lark(output)? else {
             return Ok(None);
         };
         let compiler = self
             .grammars
             .get_or_init(|| GrammarCompiler::new(&*self.tokenizer));
         let compiler = compiler.as_ref().map_err(Clone::clone)?;
-        let asked = answer.filter(|grammar| grammar.param == lark.param);
+        let asked = output.answer.filter(|grammar| grammar.param == lark.param);
         compiler
             .compile(lark.text, &lark.param)
             .map(Some)

@@ -40,9 +40,18 @@ impl OutputFormats {
                 ),
             }),
         };
+        let reasoning = format("reasoning_format", Kind::Reasoning)?;
+        let tool_calls = format("tool_format", Kind::ToolCalls)?;
         Ok(Self {
-            reasoning: format("reasoning_format", Kind::Reasoning)?,
-            tool_calls: format("tool_format", Kind::ToolCalls)?,
+            reasoning,
+            tool_calls: match (&file["tool_format"], template) {
+                (Value::String(name), _) if name == "none" => None,
+                // What it is told is what it can write.
+                (_, Some(template)) if !template.reads_tools() => {
+                    template.shows_told_tools().then(formats::told)
+                }
+                _ => tool_calls,
+            },
         })
     }
 }

@@ -9,13 +9,13 @@ mod python;
 mod reasoning;
 mod shape;
 mod source;
+mod told;
 mod turns;
 
 use std::{borrow::Cow, collections::HashSet, fmt, path::Path};
 
 use macmlx_inference::{
-    ChatPrompt, ContentPart, InferenceError, Message, ReasoningOptions, Role, ToolChoice,
-    ToolDefinition,
+    ChatPrompt, ContentPart, InferenceError, Message, ReasoningOptions, Role, ToolDefinition,
 };
 use minijinja::{
     Environment, context,
@@ -28,6 +28,7 @@ pub(crate) use pair::PairFrame;
 use probe::Probe;
 use reasoning::Reasoning;
 use shape::Shape;
+pub(crate) use told::tell;
 
 /// Variables of the prompt that a client's `template_kwargs` may not replace.
 const RESERVED: [&str; 2] = ["messages", "tools"];
@@ -152,6 +153,17 @@ impl ChatTemplate {
         self.variant(true).shows_tools
     }
 
+    /// Whether a model would read of tools that are told in words.
+    pub(crate) fn shows_told_tools(&self) -> bool {
+        let chat = ChatPrompt {
+            messages: vec![Message::text(Role::User, "Hello")],
+            tools: vec![probe::tool()],
+            ..ChatPrompt::default()
+        };
+        let text = self.render(&told::tell(&chat), &ReasoningOptions::default());
+        text.is_ok_and(|text| text.contains(&chat.tools[0].name) && text.contains("Hello"))
+    }
+
     /// Whether reasoning can be switched on and off.
     pub fn has_reasoning_switch(&self) -> bool {
         self.default.reasoning.has_switch()
@@ -166,7 +178,7 @@ impl ChatTemplate {
     ) -> Result<String, InferenceError> {
         let variables = self.variables(prompt, reasoning)?;
         let text = self
-            .render_variables(self.variant(offers_tools(prompt)), &variables)
+            .render_variables(self.variant(prompt.offers_tools()), &variables)
             .map_err(|error| InferenceError::Template {
                 message: environment::words(&error),
             })?;
@@ -192,7 +204,7 @@ impl ChatTemplate {
                 message: format!("`chat_template_kwargs` cannot replace `{key}`"),
             });
         }
-        let with_tools = offers_tools(prompt);
+        let with_tools = prompt.offers_tools();
         let variant = self.variant(with_tools);
         let mut messages = Cow::Borrowed(prompt.messages.as_slice());
         if prompt.continue_final_message {
@@ -271,10 +283,6 @@ impl ChatTemplate {
                 ..special_tokens
             })
     }
-}
-
-fn offers_tools(prompt: &ChatPrompt) -> bool {
-    !prompt.tools.is_empty() && prompt.tool_choice != ToolChoice::None
 }
 
 /// What every template is given. `transformers` passes `none` for tools and documents that are not

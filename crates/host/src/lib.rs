@@ -8,6 +8,7 @@ mod defaults;
 mod door;
 mod engine;
 mod environment;
+mod generic_tools;
 mod keys;
 pub mod logs;
 mod names;

@@ -31,6 +31,7 @@ use crate::{
     defaults::{ModelDefaults, time_to_live},
     door::{Behind, TcpDoor},
     engine,
+    generic_tools::GenericTools,
     keys::LiveKeys,
     names::RunNames,
     ui,
@@ -92,7 +93,10 @@ impl Parts {
         let parameters = parameters(host, options);
         let backend: Arc<dyn Backend> = Arc::new(Counted::new(
             Arc::new(ModelDefaults::new(
-                answering(host, options, time_to_live(parameters.clone()))?,
+                Arc::new(GenericTools::new(
+                    answering(host, options, time_to_live(parameters.clone()))?,
+                    host.live.clone(),
+                )),
                 parameters.clone(),
             )),
             activity.clone(),

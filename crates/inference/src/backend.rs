@@ -138,6 +138,11 @@ pub trait Layer: Send + Sync + 'static {
         self.inner().tokenize(model, request)
     }
 
+    /// See [`Backend::traits`].
+    fn traits(&self, model: Arc<ModelCard>) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
+        self.inner().traits(model)
+    }
+
     /// See [`Backend::load`].
     fn load(&self, model: Arc<ModelCard>) -> BoxFuture<'_, Result<(), InferenceError>> {
         self.inner().load(model)
@@ -191,7 +196,7 @@ impl<L: Layer> Backend for L {
     }
 
     fn traits(&self, model: Arc<ModelCard>) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
-        self.inner().traits(model)
+        Layer::traits(self, model)
     }
 
     fn load(&self, model: Arc<ModelCard>) -> BoxFuture<'_, Result<(), InferenceError>> {
@@ -238,21 +243,36 @@ pub enum TokenizeInput {
 
 /// What a model can do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is an ability of its own"
-)]
 pub struct ModelTraits {
     /// Source of the chat template; `None`: the model completes text but does not chat.
     pub chat_template: Option<String>,
-    /// Takes tools and writes calls in a known format.
-    pub calls_tools: bool,
+    pub tools: ToolSupport,
     /// Marks reasoning in its output.
     pub reasons: bool,
     /// Reasoning can be switched on and off.
     pub has_reasoning_switch: bool,
     /// Sees images.
     pub sees_images: bool,
+}
+
+/// How a model is told about tools and writes calls of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ToolSupport {
+    /// Requests with tools are refused.
+    #[default]
+    None,
+    /// Its chat template takes no tools: they are told in the system turn, in a notation that is the
+    /// same for all such models.
+    Generic,
+    /// Its chat template takes tools, and it writes calls in a known format of its own.
+    Native,
+}
+
+impl ToolSupport {
+    /// Whether requests may offer tools.
+    pub fn takes_tools(self) -> bool {
+        self != Self::None
+    }
 }
 
 /// A model in memory.

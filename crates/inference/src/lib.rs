@@ -20,7 +20,7 @@ mod scripted;
 
 pub use backend::{
     Backend, EventStream, Layer, LoadedModel, LoadedWatcher, ModelTraits, TokenizeInput,
-    TokenizeRequest,
+    TokenizeRequest, ToolSupport,
 };
 pub use catalog::{Catalog, ModelCard, ModelDescription};
 pub use encoding::{

@@ -64,6 +64,13 @@ pub struct ChatPrompt {
     pub continue_final_message: bool,
 }
 
+impl ChatPrompt {
+    /// Whether the model is told about tools and may call them.
+    pub fn offers_tools(&self) -> bool {
+        !self.tools.is_empty() && self.tool_choice != ToolChoice::None
+    }
+}
+
 /// When a generation ends, beside the model's own end-of-sequence tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct StopConditions {

@@ -12,7 +12,7 @@ use crate::{
     Backend, Catalog, EmbedRequest, Embeddings, EncoderInput, EventStream, GenerateRequest,
     GenerationEvent, InferenceError, LoadedModel, ModelCard, ModelDescription, ModelFiles,
     ModelFilesError, ModelTask, ModelTraits, PullProgress, Relevance, RerankRequest, TokenizeInput,
-    TokenizeRequest,
+    TokenizeRequest, ToolSupport,
 };
 
 type Script = Result<Vec<Result<GenerationEvent, InferenceError>>, InferenceError>;
@@ -154,7 +154,7 @@ impl Backend for ScriptedBackend {
     fn traits(&self, _: Arc<ModelCard>) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
         let traits = ModelTraits {
             chat_template: Some("{{ messages }}".into()),
-            calls_tools: true,
+            tools: ToolSupport::Native,
             reasons: true,
             has_reasoning_switch: true,
             sees_images: false,

@@ -11,6 +11,7 @@ mod deepseek_v32;
 mod functionary;
 mod functools;
 mod gemma;
+pub mod generic;
 mod glm;
 mod granite;
 mod harmony;
@@ -79,6 +80,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &pythonic::PYTHONIC,
     &llama3_json::LLAMA3_JSON,
     &plain_json::PLAIN_JSON,
+    &generic::Generic,
 ];
 
 /// How a family of models marks blocks in its output.
@@ -149,6 +151,12 @@ pub trait Format: Debug + Send + Sync {
         None
     }
 
+    /// Whether the prompt alone tells the model how to write calls. They are then held to their
+    /// grammar in any request, and end the output: the model would go on with results of its own.
+    fn is_told(&self) -> bool {
+        false
+    }
+
     /// Text and calls as the model likes, where either has a structure that [`Self::calls`] and
     /// plain text do not make.
     fn free(&self, _rules: &mut Rules<'_>, _wanted: &Wanted<'_>) -> Option<Symbol> {
@@ -211,6 +219,11 @@ pub fn names(kind: Kind) -> Vec<&'static str> {
         .filter(|format| format.kind().covers(kind))
         .map(|format| format.name())
         .collect()
+}
+
+/// For models whose template takes no tools.
+pub fn told() -> &'static dyn Format {
+    &generic::Generic
 }
 
 /// For models whose template takes tools and shows no marker.

@@ -16,7 +16,7 @@ use futures::StreamExt;
 use macmlx_inference::{
     Backend, ChatPrompt, FinishReason, GenerateRequest, GenerationEvent, InferenceError, KeepAlive,
     Logprobs, Message, ModelCard, Prompt, Role, TokenizeInput, TokenizeRequest, ToolCallPart,
-    ToolDefinition, Usage,
+    ToolDefinition, ToolSupport, Usage,
 };
 use macmlx_playback::{Playback, Script};
 use serde_json::json;
@@ -441,7 +441,7 @@ async fn the_model_is_asked_about_without_an_answer() {
     let stage = saying("abc");
     let card = || stage.card.clone();
     let traits = stage.playback.traits(card()).await.unwrap();
-    assert!(traits.calls_tools && traits.reasons && traits.has_reasoning_switch);
+    assert!(traits.tools == ToolSupport::Native && traits.reasons && traits.has_reasoning_switch);
     let tokens = stage
         .playback
         .tokenize(

@@ -34,6 +34,8 @@ pub struct Settings {
     pub model_aliases: BTreeMap<String, String>,
     /// What becomes of requests for models that nobody here knows, such as `gpt-4o`.
     pub unknown_models: UnknownModels,
+    /// Models whose chat template takes no tools are told about them in the system turn.
+    pub generic_tools: bool,
     /// Folder of the models, in place of `models/` in the home.
     pub model_directory: Option<String>,
     /// Hub, or a mirror of it.
@@ -129,6 +131,7 @@ impl Default for Settings {
             default_model: None,
             model_aliases: BTreeMap::new(),
             unknown_models: UnknownModels::Default,
+            generic_tools: true,
             model_directory: None,
             hf_endpoint: "https://huggingface.co".into(),
             max_batch_size: 32,

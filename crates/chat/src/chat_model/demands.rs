@@ -14,21 +14,17 @@ impl ChatModel {
         &self,
         template: &ChatTemplate,
     ) -> Result<&'static dyn Format, InferenceError> {
-        if !template.reads_tools() {
-            return Err(unsupported(
-                "tools",
-                format!("the chat template of `{}` does not take tools", self.id),
-            ));
-        }
-        self.formats.tool_calls.ok_or_else(|| {
-            unsupported(
-                "tools",
-                format!(
-                    "`{}` writes tool calls in a format that is not known here",
-                    self.id
-                ),
+        let reason = if template.reads_tools() {
+            format!(
+                "`{}` writes tool calls in a format that is not known here",
+                self.id
             )
-        })
+        } else {
+            format!("the chat template of `{}` does not take tools", self.id)
+        };
+        self.formats
+            .tool_calls
+            .ok_or_else(|| unsupported("tools", reason))
     }
 
     /// An image is part of the question, so a model that does not see refuses it. In the result of

@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 
 use macmlx_inference::{ContentPart, Message, Role};
-use serde_json::Value;
 
-use super::shape::{Shape, TextBesideCalls, text_of};
+use super::{
+    shape::{Shape, TextBesideCalls, text_of},
+    told::tell_turns,
+};
 
 /// Between texts of turns that become one.
 const SEPARATOR: &str = "\n\n";
@@ -16,7 +18,7 @@ impl Shape {
         let mut turns = messages.to_vec();
         name_results(&mut turns);
         if self.tells_tools {
-            tell_tools(&mut turns);
+            tell_turns(&mut turns);
         }
         self.place_systems(&mut turns);
         if self.joins_users_to_results {
@@ -98,28 +100,6 @@ fn name_results(turns: &mut [Message]) {
         if turn.role == Role::Tool && turn.name.is_none() {
             let id = turn.tool_call_id.as_ref();
             turn.name = id.and_then(|id| names.get(id).cloned());
-        }
-    }
-}
-
-/// Writes calls and results in the words that most models know.
-fn tell_tools(turns: &mut [Message]) {
-    for turn in turns {
-        for call in std::mem::take(&mut turn.tool_calls) {
-            let arguments = if call.arguments.trim().is_empty() {
-                "{}"
-            } else {
-                &call.arguments
-            };
-            let gap = if text_of(turn).is_empty() { "" } else { "\n" };
-            turn.content.push(ContentPart::Text(format!(
-                "{gap}<tool_call>\n{{\"name\": {}, \"arguments\": {arguments}}}\n</tool_call>",
-                Value::from(call.name),
-            )));
-        }
-        if turn.role == Role::Tool {
-            let told = format!("<tool_response>\n{}\n</tool_response>", text_of(turn));
-            *turn = Message::text(Role::User, told);
         }
     }
 }

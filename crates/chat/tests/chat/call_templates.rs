@@ -23,7 +23,7 @@ pub(crate) fn render(format: &str, calls: &[Call<'_>]) -> String {
     };
     let named = || object("name", "arguments");
     match format {
-        "hermes" => each(
+        "hermes" | "generic" => each(
             &|_, name, arguments| {
                 let arguments = json(arguments);
                 format!(

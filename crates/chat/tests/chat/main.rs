@@ -13,6 +13,7 @@ mod call_templates;
 mod detokenizer;
 mod encoders;
 mod forced_calls;
+mod generic_tools;
 mod grammars;
 mod model;
 mod model_output;

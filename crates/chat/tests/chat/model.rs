@@ -5,7 +5,7 @@ use std::fs;
 use macmlx_chat::{ChatModel, Tokenizer};
 use macmlx_inference::{
     ChatPrompt, InferenceError, Message, Prompt, ReasoningOptions, Role, StopConditions,
-    ToolChoice, ToolDefinition,
+    ToolChoice, ToolDefinition, ToolSupport,
 };
 use macmlx_output::formats::Format;
 use serde_json::json;
@@ -219,7 +219,11 @@ fn tools_are_never_dropped() {
     let plain = "{% for m in messages %}{{ m.content }}{% endfor %}";
     let foreign = "{% for m in messages %}{{ m.content }}{% endfor %}{{ tools }}";
     let param = |template, choice| unsupported(&model(Some(template)), &with_tools(choice), None);
-    assert_eq!(param(plain, ToolChoice::Auto).as_deref(), Some("tools"));
+    // Models whose template takes no tools are told in words, if they would hear of it.
+    assert_eq!(param(plain, ToolChoice::Auto), None);
+    let deaf = "{{ messages[-1].content[:2] }}";
+    assert_eq!(param(deaf, ToolChoice::Auto).as_deref(), Some("tools"));
+    assert_eq!(model(Some(deaf)).traits().tools, ToolSupport::None);
     // Calls in no known notation are looked for as plain JSON.
     assert_eq!(param(foreign, ToolChoice::Auto), None);
     assert_eq!(param(HERMES, ToolChoice::Auto), None);
@@ -303,7 +307,7 @@ fn formats_can_be_chosen_in_the_model_folder() {
     );
     let none = load(json!({"tool_format": "none"})).unwrap();
     assert_eq!(names(&none), (None, None));
-    assert!(!none.traits().calls_tools);
+    assert_eq!(none.traits().tools, ToolSupport::None);
     let tools = with_tools(ToolChoice::Auto);
     assert_eq!(unsupported(&none, &tools, None).as_deref(), Some("tools"));
     for unknown in [json!({"tool_format": "think"}), json!({"tool_format": 3})] {

@@ -251,10 +251,10 @@ fn formats_are_recognised_by_the_template() {
     assert_eq!(formats("llama3_style.jinja"), (None, Some("llama3_json")));
     assert_eq!(
         formats("deepseek_style.jinja"),
-        (Some("think"), Some("deepseek_v3"))
+        (Some("think"), Some("generic"))
     );
-    assert_eq!(formats("gemma_style.jinja"), (None, None));
-    assert_eq!(formats("smollm2.jinja"), (None, None));
+    assert_eq!(formats("gemma_style.jinja"), (None, Some("generic")));
+    assert_eq!(formats("smollm2.jinja"), (None, Some("generic")));
 }
 
 /// Claude Code sends such turns to whatever model.

@@ -9,7 +9,7 @@ use std::{
 };
 
 use axum::{Json, extract::State};
-use macmlx_inference::{LoadedModel, ModelCard, ModelTask, ModelTraits};
+use macmlx_inference::{LoadedModel, ModelCard, ModelTask, ModelTraits, ToolSupport};
 use macmlx_store::models::{self as store, Entry};
 use serde::Serialize;
 use serde_json::Value;
@@ -92,7 +92,7 @@ pub enum Completeness {
 )]
 pub struct Capabilities {
     pub chat: bool,
-    pub tools: bool,
+    pub tools: Tools,
     pub reasoning: bool,
     pub images: bool,
     /// It turns texts into vectors, and does not generate.
@@ -101,11 +101,34 @@ pub struct Capabilities {
     pub reranking: bool,
 }
 
+/// How a model is told about tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Tools {
+    /// It takes none.
+    #[default]
+    None,
+    /// In the notation for models whose chat template takes none.
+    Generic,
+    /// By its chat template.
+    Native,
+}
+
+impl Tools {
+    fn of(support: ToolSupport) -> Self {
+        match support {
+            ToolSupport::None => Self::None,
+            ToolSupport::Generic => Self::Generic,
+            ToolSupport::Native => Self::Native,
+        }
+    }
+}
+
 impl Capabilities {
     fn of(card: &ModelCard, traits: &ModelTraits) -> Self {
         Self {
             chat: traits.chat_template.is_some(),
-            tools: traits.calls_tools,
+            tools: Tools::of(traits.tools),
             reasoning: traits.reasons,
             images: traits.sees_images,
             embedding: card.task == ModelTask::Embed,

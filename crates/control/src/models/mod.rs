@@ -34,13 +34,13 @@ pub struct Models {
     pub encoder_types: Vec<&'static str>,
     /// What models have to fit into.
     pub fit: fit::Machine,
-    /// What models can do, by their digest.
     pub traits: TraitsCache,
 }
 
-/// What models can do, which is read from their tokenizers once.
+/// What models can do, which is read from their tokenizers once: by a model's digest, and whether
+/// generic tools are on.
 #[derive(Debug, Default)]
-pub struct TraitsCache(Mutex<HashMap<String, ModelTraits>>);
+pub struct TraitsCache(Mutex<HashMap<(String, bool), ModelTraits>>);
 
 impl std::fmt::Debug for Models {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -64,12 +64,13 @@ impl Models {
         if card.task != ModelTask::Generate {
             return ModelTraits::default();
         }
-        if let Some(known) = lock(&self.traits.0).get(&card.digest) {
+        let key = (card.digest.clone(), self.settings.get().generic_tools);
+        if let Some(known) = lock(&self.traits.0).get(&key) {
             return known.clone();
         }
         match self.backend.traits(Arc::new(card.clone())).await {
             Ok(traits) => {
-                lock(&self.traits.0).insert(card.digest.clone(), traits.clone());
+                lock(&self.traits.0).insert(key, traits.clone());
                 traits
             }
             Err(error) => {

@@ -11,7 +11,7 @@ use futures::{FutureExt, StreamExt, future::BoxFuture};
 use macmlx_control::events::Event;
 use macmlx_inference::{
     Backend, EventStream, FilesRequest, GenerateRequest, InferenceError, LoadedModel, ModelCard,
-    ModelTraits, TokenizeRequest,
+    ModelTraits, TokenizeRequest, ToolSupport,
 };
 use serde_json::{Value, json};
 
@@ -178,7 +178,7 @@ impl Backend for Pool {
     fn traits(&self, _: Arc<ModelCard>) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
         let traits = ModelTraits {
             chat_template: Some("{{ messages }}".into()),
-            calls_tools: true,
+            tools: ToolSupport::Generic,
             ..ModelTraits::default()
         };
         async { Ok(traits) }.boxed()
@@ -260,7 +260,7 @@ async fn a_model_that_answers_is_not_deleted() {
     assert_eq!(
         one["capabilities"],
         json!({
-            "chat": true, "tools": true, "reasoning": false, "images": false,
+            "chat": true, "tools": "generic", "reasoning": false, "images": false,
             "embedding": false, "reranking": false,
         })
     );
@@ -292,7 +292,9 @@ async fn models_that_read_are_told_from_models_that_write() {
         .iter()
         .map(|model| {
             let able = model["capabilities"].as_object().unwrap();
-            let able = able.iter().filter(|(_, is_able)| **is_able == true);
+            let able = able
+                .iter()
+                .filter(|(_, is_able)| **is_able == true || **is_able == "native");
             let able: Vec<_> = able.map(|(name, _)| name.as_str()).collect();
             (model["is_supported"].as_bool().unwrap(), able.join(" "))
         })

@@ -105,7 +105,11 @@ impl ToolLoop {
         {
             return Ok(Vec::new());
         }
-        if tools.is_empty() || !self.inner.traits(model.clone()).await?.calls_tools {
+        if tools.is_empty() {
+            return Ok(tools);
+        }
+        let traits = self.inner.traits(model.clone()).await?;
+        if !traits.tools.takes_tools() {
             return Ok(Vec::new());
         }
         if request.choices > 1 {

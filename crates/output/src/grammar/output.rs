@@ -44,9 +44,9 @@ pub struct Lark {
 /// The grammar; `None`: the output may be anything.
 pub fn lark(output: &OutputGrammar<'_>) -> Result<Option<Lark>, InferenceError> {
     let is_forced = output.is_forced();
-    let may_call = !output.tools.is_empty() && *output.tool_choice != ToolChoice::None;
-    let is_strict = output.tools.iter().any(|tool| tool.strict);
-    let calls_count = may_call && (is_forced || is_strict || output.answer.is_some());
+    let may_call = output.may_call();
+    let is_told = output.formats.iter().any(|format| format.is_told());
+    let calls_count = may_call && (output.is_asked_for() || is_told);
     if !calls_count && output.answer.is_none() {
         return Ok(None);
     }
@@ -70,7 +70,8 @@ pub fn lark(output: &OutputGrammar<'_>) -> Result<Option<Lark>, InferenceError> 
     let param = match answer {
         Some(grammar) => grammar.param.clone(),
         None if is_forced => "tool_choice".into(),
-        None => "strict".into(),
+        None if output.is_strict() => "strict".into(),
+        None => "tools".into(),
     };
     Ok(Some(Lark {
         text: rules.finish(&start),
@@ -153,10 +154,12 @@ fn free(
         return Symbol::one_of(&bare);
     };
     let head = rules.ended(&prose, open);
-    let called = rules
-        .rule(&Symbol::sequence([&led, &head, body]))
-        .repeated();
-    let marked = Symbol::sequence([&called, &rest]);
+    let called = rules.rule(&Symbol::sequence([&led, &head, body]));
+    let marked = if format.is_told() {
+        Symbol::one_of([&called, &rest])
+    } else {
+        Symbol::sequence([&called.repeated(), &rest])
+    };
     match &calls.bare {
         Some(bare) => Symbol::one_of([bare, &marked]),
         None => marked,
@@ -194,6 +197,19 @@ impl OutputGrammar<'_> {
         formats
             .find_map(|format| format.answer(rules, answer))
             .unwrap_or_else(|| answer.clone())
+    }
+
+    /// Whether the request asks for a form of the output, rather than the format.
+    pub fn is_asked_for(&self) -> bool {
+        self.answer.is_some() || (self.may_call() && (self.is_forced() || self.is_strict()))
+    }
+
+    fn may_call(&self) -> bool {
+        !self.tools.is_empty() && *self.tool_choice != ToolChoice::None
+    }
+
+    fn is_strict(&self) -> bool {
+        self.tools.iter().any(|tool| tool.strict)
     }
 
     fn is_forced(&self) -> bool {

@@ -188,7 +188,12 @@ impl JsonFormat {
     }
 
     /// One call of any of the tools. `begin`: a regular expression for all before the first key.
-    fn object(&self, rules: &mut Rules<'_>, tools: &[Callable<'_>], begin: &str) -> Symbol {
+    pub(crate) fn object(
+        &self,
+        rules: &mut Rules<'_>,
+        tools: &[Callable<'_>],
+        begin: &str,
+    ) -> Symbol {
         let (inside, behind) = self.spaces();
         let space = self.space(rules);
         let before = rules.literal(" ").optional();

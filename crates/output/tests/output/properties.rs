@@ -182,7 +182,7 @@ fn written(format: &str, calls: &[(&str, Map<String, Value>)]) -> String {
     };
     let wrap = |open: &str, body: String, close: &str| format!("{open}{body}{close}");
     match format {
-        "hermes" => each("\n", &|name, map| {
+        "hermes" | "generic" => each("\n", &|name, map| {
             wrap(
                 "<tool_call>\n",
                 objects("name", "arguments")(name, map),

@@ -45,7 +45,7 @@ pub(super) fn capabilities(card: &ModelCard, traits: &ModelTraits) -> Vec<&'stat
     match card.task {
         ModelTask::Generate => [
             ("completion", true),
-            ("tools", traits.calls_tools),
+            ("tools", traits.tools.takes_tools()),
             ("thinking", traits.reasons),
             ("vision", traits.sees_images),
         ]

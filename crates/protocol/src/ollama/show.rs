@@ -184,7 +184,7 @@ mod tests {
         };
         let traits = ModelTraits {
             chat_template: Some("{{ messages }}".into()),
-            calls_tools: true,
+            tools: macmlx_inference::ToolSupport::Generic,
             reasons: true,
             has_reasoning_switch: true,
             sees_images: true,

@@ -116,7 +116,7 @@ impl LmStudioModel {
             state: if is_loaded { "loaded" } else { "not-loaded" },
             max_context_length: card.context_length,
             loaded_context_length: card.context_length.filter(|_| is_loaded),
-            capabilities: if traits.calls_tools {
+            capabilities: if traits.tools.takes_tools() {
                 vec!["tool_use"]
             } else {
                 Vec::new()
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn editors_are_told_who_calls_tools() {
         let able = ModelTraits {
-            calls_tools: true,
+            tools: macmlx_inference::ToolSupport::Generic,
             ..ModelTraits::default()
         };
         assert_eq!(

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import type { Model } from '$lib/api';
-import { selected, splitId, totalBytes } from './library-list';
+import { abilities, selected, splitId, totalBytes } from './library-list';
 
 const capabilities = {
   chat: true,
-  tools: false,
+  tools: 'none' as const,
   reasoning: false,
   images: false,
   embedding: false,
@@ -41,13 +41,14 @@ const models = [
   model('mlx-community/Qwen3-8B-4bit', {
     size_bytes: 4e9,
     parameters: 8e9,
-    capabilities: { ...capabilities, tools: true, reasoning: true },
+    capabilities: { ...capabilities, tools: 'native', reasoning: true },
   }),
   model('mlx-community/Qwen3-14B-4bit', { size_bytes: 8e9, parameters: 14e9, aliases: ['big'] }),
   model('other/gemma-3-1b', {
     model_type: 'gemma3_text',
     quantization: null,
     modified: '2026-02-01T00:00:00Z',
+    capabilities: { ...capabilities, tools: 'generic' },
   }),
 ];
 const ids = (list: Model[]) => list.map(({ id }) => splitId(id).name);
@@ -75,8 +76,16 @@ it('finds every word, in ids, aliases, architectures and capabilities', () => {
   expect(ids(selected(models, 'qwen 14b', 'name'))).toEqual(['Qwen3-14B-4bit']);
   expect(ids(selected(models, 'BIG', 'name'))).toEqual(['Qwen3-14B-4bit']);
   expect(ids(selected(models, 'gemma3_text', 'name'))).toEqual(['gemma-3-1b']);
-  expect(ids(selected(models, 'tools', 'name'))).toEqual(['Qwen3-8B-4bit']);
+  expect(ids(selected(models, 'reasoning', 'name'))).toEqual(['Qwen3-8B-4bit']);
+  expect(ids(selected(models, 'tools', 'name'))).toEqual(['gemma-3-1b', 'Qwen3-8B-4bit']);
+  expect(ids(selected(models, 'generic tools', 'name'))).toEqual(['gemma-3-1b']);
   expect(selected(models, 'nothing such', 'name')).toEqual([]);
+});
+
+it('tells a generic notation of tools from the model’s own', () => {
+  expect(abilities({ ...capabilities, tools: 'native' })).toEqual(['tools']);
+  expect(abilities({ ...capabilities, tools: 'generic' })).toEqual(['genericTools']);
+  expect(abilities({ ...capabilities, tools: 'none', images: true })).toEqual(['images']);
 });
 
 it('adds up the disk', () => {

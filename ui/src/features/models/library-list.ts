@@ -10,10 +10,22 @@ export function splitId(id: string): { owner: string; name: string } {
   return { owner: slash < 0 ? '' : id.slice(0, slash), name: id.slice(slash + 1) };
 }
 
+const ABILITIES = ['reasoning', 'images', 'embedding', 'reranking'] as const;
+type Ability = 'tools' | 'genericTools' | (typeof ABILITIES)[number];
+
+/** What a model can do besides chat, in the order it is shown. */
+export function abilities(capabilities: Model['capabilities']): Ability[] {
+  const tools: Record<typeof capabilities.tools, Ability[]> = {
+    none: [],
+    generic: ['genericTools'],
+    native: ['tools'],
+  };
+  return [...tools[capabilities.tools], ...ABILITIES.filter((name) => capabilities[name])];
+}
+
 function words(model: Model): string {
-  const { capabilities } = model;
-  const able = (Object.keys(capabilities) as (keyof typeof capabilities)[]).filter(
-    (name) => capabilities[name],
+  const able = abilities(model.capabilities).map((name) =>
+    name === 'genericTools' ? 'generic tools' : name,
   );
   return [model.id, model.model_type, model.quantization, ...model.aliases, ...able]
     .join(' ')

@@ -8,7 +8,7 @@ const model = {
   is_supported: true,
   capabilities: {
     chat: true,
-    tools: false,
+    tools: 'none',
     reasoning: false,
     images: false,
     embedding: false,

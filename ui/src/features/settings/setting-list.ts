@@ -117,6 +117,7 @@ const table = {
       ],
     },
   },
+  genericTools: { group: 'models', control: { kind: 'switch' } },
   autoStartServer: { group: 'server', control: { kind: 'switch' } },
   serverPort: { group: 'server', control: { kind: 'text', isNumber: true, parse: port } },
   serverHost: { group: 'server', control: { kind: 'text', parse: host } },

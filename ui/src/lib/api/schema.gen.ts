@@ -601,7 +601,7 @@ export interface components {
             reasoning: boolean;
             /** @description It orders documents by a query, and does not generate. */
             reranking: boolean;
-            tools: boolean;
+            tools: components["schemas"]["Tools"];
         };
         /** @description One step of an answer. */
         ChatEvent: {
@@ -1462,6 +1462,11 @@ export interface components {
              * @default 4
              */
             dequantizeBudgetGB: number;
+            /**
+             * @description Models whose chat template takes no tools are told about them in the system turn.
+             * @default true
+             */
+            genericTools: boolean;
             hasServerAPIKey: boolean;
             /**
              * @description Hub, or a mirror of it.
@@ -1565,6 +1570,7 @@ export interface components {
             autoStartServer?: null | boolean;
             defaultModel?: null | (string | null);
             dequantizeBudgetGB?: null | number;
+            genericTools?: null | boolean;
             hfEndpoint?: null | string;
             kvBits?: null | (number | null);
             kvGroupSize?: null | number;
@@ -1695,6 +1701,11 @@ export interface components {
          * @enum {string}
          */
         ToolPolicy: "ask" | "always" | "never";
+        /**
+         * @description How a model is told about tools.
+         * @enum {string}
+         */
+        Tools: "none" | "generic" | "native";
         TruncateRequest: {
             /** @description The message goes, too. */
             inclusive: boolean;
@@ -1800,6 +1811,7 @@ export type Token = components['schemas']['Token'];
 export type ToolCall = components['schemas']['ToolCall'];
 export type ToolCallState = components['schemas']['ToolCallState'];
 export type ToolPolicy = components['schemas']['ToolPolicy'];
+export type Tools = components['schemas']['Tools'];
 export type TruncateRequest = components['schemas']['TruncateRequest'];
 export type UnknownModels = components['schemas']['UnknownModels'];
 export type Unload = components['schemas']['Unload'];
