@@ -127,6 +127,7 @@ impl Names {
             return None;
         }
         let name = &reference[CLAUDE.len()..];
+        let name = name.strip_suffix(":latest").unwrap_or(name);
         if let Some(target) = self.aliases.target(name) {
             return Some(self.library.resolve(&target));
         }
@@ -471,6 +472,8 @@ mod tests {
             ("claude-org/coder-large", Some("org/coder-large")),
             ("claude-Coder-Large", Some("org/coder-large")),
             ("Claude-mine", Some("org/3-small")),
+            ("claude-mine:latest", Some("org/3-small")),
+            ("claude-coder-large:latest", Some("org/coder-large")),
             ("claude-3", None),
             ("claude-coder", None),
             ("claude-", None),

@@ -79,9 +79,10 @@ pub(super) async fn unload_model(
         .collect();
     if let Some(name) = wanted.and_then(|Body(wanted)| wanted.model) {
         // A model in memory can be dropped also when its files are gone.
-        let id = match ids.contains(&name) {
-            true => name,
-            false => models.find(name).await?.id.clone(),
+        let id = if ids.contains(&name) {
+            name
+        } else {
+            models.find(name).await?.id.clone()
         };
         ids = vec![id];
     }

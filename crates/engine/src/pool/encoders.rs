@@ -103,13 +103,19 @@ impl Encoders {
         let card = &profile.card;
         let (limit, residents) = (self.limit, self.residents.clone());
         let check = |bytes| limit.check(card, bytes, residents.others_bytes(&card.id));
+        // Nothing makes room for what does not fit alone.
+        limit.check(card, card.size_bytes, 0)?;
         while let Err(error) = check(card.size_bytes) {
             if !self.unload_idle(wanted) {
                 return Err(error);
             }
         }
         let weights = load_caught(|| (self.loader)(profile))?;
-        check(weights.memory_bytes)?;
+        if let Err(error) = check(weights.memory_bytes) {
+            drop(weights);
+            clear_buffers();
+            return Err(error);
+        }
         self.residents.add(&card.id, &weights);
         self.held.push((profile.card.clone(), weights));
         Ok(())

@@ -94,6 +94,8 @@ impl Pool {
     /// fit where one was made to fit. One that exceeds the memory limit is refused; encoders that do
     /// nothing make room.
     pub(crate) fn load(&mut self, card: &ModelCard) -> Result<(), InferenceError> {
+        // Nothing makes room for what does not fit alone.
+        self.limit.check(card, card.size_bytes, 0)?;
         while let Err(error) = self
             .limit
             .check(card, card.size_bytes, self.encoders.bytes())
@@ -105,7 +107,11 @@ impl Pool {
         self.unload();
         let weights = load_caught(|| (self.loader)(card))?;
         let others_bytes = self.residents.others_bytes(&card.id);
-        self.limit.check(card, weights.memory_bytes, others_bytes)?;
+        if let Err(error) = self.limit.check(card, weights.memory_bytes, others_bytes) {
+            drop(weights);
+            clear_buffers();
+            return Err(error);
+        }
         self.residents.add(&card.id, &weights);
         self.current = Some((card.clone(), weights));
         Ok(())

@@ -378,10 +378,10 @@ impl Owner for Scheduler {
                 if self.drop_expired() {
                     return Turn::Busy;
                 }
-                return match self.pool.is_empty() {
-                    true => Turn::Idle,
-                    false => Turn::IdleUntil(self.next_review),
-                };
+                if self.pool.is_empty() {
+                    return Turn::Idle;
+                }
+                return Turn::IdleUntil(self.next_review);
             }
         }
         Turn::Busy
