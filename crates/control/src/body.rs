@@ -71,20 +71,12 @@ async fn read<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Prob
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let parsed = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-        let path = error.path().to_string();
-        let message = error.inner().to_string();
-        if path == "." {
-            Problem::invalid(format!("the body cannot be read: {message}"))
-        } else {
-            Problem::invalid_param(&path, format!("`{path}`: {message}"))
-        }
-    })?;
-    deserializer
-        .end()
-        .map_err(|error| Problem::invalid(format!("the body cannot be read: {error}")))?;
-    Ok(parsed)
+    let document = macmlx_json::parse(bytes)
+        .map_err(|error| Problem::invalid(format!("the body is not valid JSON: {error}")))?;
+    macmlx_json::read(&document).map_err(|error| match error.path() {
+        "" => Problem::invalid(format!("the body: {error}")),
+        path => Problem::invalid_param(path, error.to_string()),
+    })
 }
 
 /// Parameters of the query.
@@ -158,7 +150,28 @@ mod tests {
 
     #[test]
     fn an_error_names_the_field() {
-        let problem = parse::<Wanted>(br#"{"count": "x"}"#).unwrap_err();
-        assert!(problem.message().contains("`count`"));
+        for (body, message) in [
+            (
+                r#"{"count": "x"}"#,
+                "count: expected an integer, got a string",
+            ),
+            ("{}", "`count` is missing"),
+            ("[]", "the body: expected an object, got a list"),
+        ] {
+            let problem = parse::<Wanted>(body.as_bytes()).unwrap_err();
+            assert_eq!(problem.message(), message);
+        }
+    }
+
+    #[test]
+    fn text_and_numbers_are_read_as_clients_write_them() {
+        for body in [
+            &b"{\"count\": 7.0}"[..],
+            b"\xef\xbb\xbf{\"count\": 7}",
+            b"{\"count\": 7, \"note\": \"\\ud83d\"}",
+            b"{\"count\": 7, \"note\": \"\xff\"}",
+        ] {
+            assert_eq!(parse::<Wanted>(body).unwrap().count, 7);
+        }
     }
 }

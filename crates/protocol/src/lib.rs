@@ -21,6 +21,7 @@ mod open_calls;
 pub mod openai;
 mod parts;
 mod range;
+mod sentinel;
 mod thought;
 mod vector;
 

@@ -67,7 +67,6 @@ fn bodies_that_are_no_json_object() {
         r#"{"temperature": 1e999}"#,
         "{'model': 'm'}",
         "{\"model\": \"\u{1}\"}",
-        r#"{"model": "\ud800"}"#,
         &deep,
         &deep_objects,
     ] {
@@ -78,7 +77,7 @@ fn bodies_that_are_no_json_object() {
 
 #[test]
 fn bytes_that_are_no_text() {
-    for body in [&b"{\"model\": \"\xff\"}"[..], b"\xff\xfe{\0}\0", b"\0"] {
+    for body in [&b"{\"model\": \xff}"[..], b"\xff\xfe{\0}\0", b"\0"] {
         assert!(ChatCompletions::parse(Body::json(body)).is_err());
         assert!(Completions::parse(Body::json(body)).is_err());
     }
@@ -117,7 +116,7 @@ fn options_of_the_wrong_type_or_size() {
         ("seed", vec![json!(0.5), json!("1"), huge.clone()]),
         (
             "max_tokens",
-            vec![json!(-1), json!(0.5), json!("all"), huge.clone()],
+            vec![json!(0), json!(-3), json!(0.5), json!("all"), huge.clone()],
         ),
         (
             "stop",

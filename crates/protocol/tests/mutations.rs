@@ -139,7 +139,49 @@ impl Visitor for Asked<'_> {
     }
 }
 
+/// Words of our code and of the crates that read for it, which mean nothing to a client.
+const WORDS_OF_CODE: &[&str] = &[
+    "invalid type",
+    "invalid value",
+    "invalid length",
+    "missing field",
+    "unknown variant",
+    "unknown field",
+    "a sequence",
+    "a map",
+    "expected an object for",
+    "struct ",
+    "untagged",
+    "variant of",
+    "enum ",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "i32",
+    "i64",
+    "i128",
+    "f32",
+    "f64",
+    "unit value",
+    "floating point",
+    "Option",
+    "Some(",
+    "None",
+];
+
 fn says_what(error: &Error, place: &str) {
+    let told = error.to_string();
+    for word in WORDS_OF_CODE {
+        // Fields of clients may have such names.
+        assert!(
+            !told
+                .replace("structured", "")
+                .replace("anyOf", "")
+                .contains(word),
+            "{place}: {told}"
+        );
+    }
     match error {
         Error::Invalid {
             param: Some(param), ..

@@ -10,6 +10,7 @@ use crate::{shell, workspace};
 /// For each crate, by folder name, the crates of this workspace that it may depend on.
 const EDGES: &[(&str, &[&str])] = &[
     ("inference", &[]),
+    ("json", &[]),
     ("output", &["inference"]),
     ("chat", &["inference", "output"]),
     ("models", &[]),
@@ -18,10 +19,13 @@ const EDGES: &[(&str, &[&str])] = &[
     ("settings", &[]),
     ("gguf", &[]),
     ("store", &["inference", "settings", "gguf"]),
-    ("protocol", &["inference"]),
+    ("protocol", &["inference", "json"]),
     ("server", &["protocol", "inference", "store"]),
     ("mcp", &["inference", "settings"]),
-    ("control", &["store", "settings", "mcp", "inference"]),
+    (
+        "control",
+        &["store", "settings", "mcp", "inference", "json"],
+    ),
     (
         "host",
         &[

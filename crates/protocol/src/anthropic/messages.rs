@@ -17,7 +17,9 @@ use super::{
     tools,
 };
 use crate::{
-    Body, Context, Described, Dialect, Endpoint, Error, Translation, json, range::checked,
+    Body, Context, Described, Dialect, Endpoint, Error, Translation, json,
+    range::checked,
+    sentinel::{ANSWER_TOKENS, TOP_K},
 };
 
 /// The route, as data for [`Endpoint`].
@@ -122,11 +124,10 @@ impl Request {
     }
 
     fn sampling(&self) -> Result<SamplingParams, Error> {
-        let top_k = checked("top_k", self.top_k, 0..=i64::from(u32::MAX))?;
         Ok(SamplingParams {
             temperature: checked("temperature", self.temperature, 0.0..=2.0)?,
             top_p: checked("top_p", self.top_p, 0.0..=1.0)?,
-            top_k: top_k.map(|k| k as u32),
+            top_k: TOP_K.read("top_k", self.top_k)?.or_zero(),
             ..SamplingParams::default()
         })
     }
@@ -138,10 +139,13 @@ impl Request {
             let message = format!("{param} is empty");
             return Err(Error::invalid(param, message));
         }
-        let max_tokens = checked("max_tokens", self.max_tokens, 0..)?;
+        // With 0 the prompt is only read.
+        let max_tokens = ANSWER_TOKENS
+            .with_least(0)
+            .read("max_tokens", self.max_tokens)?;
         Ok(StopConditions {
             sequences,
-            max_tokens: max_tokens.map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX)),
+            max_tokens: max_tokens.limit(),
             ..StopConditions::default()
         })
     }
@@ -328,12 +332,12 @@ mod tests {
         for (name, value, param) in [
             ("model", json!(null), "model"),
             ("messages", json!("hi"), "messages"),
-            ("max_tokens", json!(-1), "max_tokens"),
+            ("max_tokens", json!(-3), "max_tokens"),
             ("max_tokens", json!("many"), "max_tokens"),
             ("temperature", json!(2.5), "temperature"),
             ("temperature", json!(1e308), "temperature"),
             ("top_p", json!(-0.5), "top_p"),
-            ("top_k", json!(-1), "top_k"),
+            ("top_k", json!(-2), "top_k"),
             ("stop_sequences", json!(["a", ""]), "stop_sequences[1]"),
             ("stop_sequences", json!("a"), "stop_sequences"),
             ("system", json!(5), "system"),

@@ -4,7 +4,7 @@ use macmlx_inference::ReasoningOptions;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::{Error, range::checked};
+use crate::{Error, sentinel::REASONING_TOKENS};
 
 /// Whether to think before the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
@@ -38,8 +38,8 @@ pub(super) fn options(
     let (is_enabled, budget) = match thinking {
         None => (false, None),
         Some(thinking) => {
-            let budget = checked("thinking.budget_tokens", thinking.budget_tokens, 0..)?;
-            (thinking.is_enabled()?, budget)
+            let budget = REASONING_TOKENS.read("thinking.budget_tokens", thinking.budget_tokens)?;
+            (thinking.is_enabled()?, budget.of())
         }
     };
     let display = match thinking.and_then(|thinking| thinking.display.as_deref()) {
@@ -56,9 +56,7 @@ pub(super) fn options(
     let options = ReasoningOptions {
         enabled: Some(is_enabled),
         is_hint: true,
-        budget_tokens: budget
-            .filter(|_| is_enabled)
-            .map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX)),
+        budget_tokens: budget.filter(|_| is_enabled),
         effort,
     };
     Ok((options, display))
@@ -154,7 +152,7 @@ mod tests {
             (json!({"type": "perhaps"}), "thinking.type"),
             (json!({}), "thinking.type"),
             (
-                json!({"type": "enabled", "budget_tokens": -1}),
+                json!({"type": "enabled", "budget_tokens": -2}),
                 "thinking.budget_tokens",
             ),
             (

@@ -10,7 +10,10 @@ use super::{
     embedding::{self, Embedding},
     generation::Residency,
 };
-use crate::{Body, Context, Dialect, Encoding, Error, json, vector::normalize};
+use crate::{
+    Body, Context, Dialect, Encoding, Error, json, sentinel::DIMENSIONS_OF_OLLAMA,
+    vector::normalize,
+};
 
 /// The body, types checked.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -46,6 +49,12 @@ struct Fields {
 }
 
 impl Fields {
+    /// None: all.
+    fn dimensions(&self) -> Result<Option<u32>, Error> {
+        let dimensions = DIMENSIONS_OF_OLLAMA.read("dimensions", self.dimensions)?;
+        Ok(dimensions.of())
+    }
+
     fn texts(&self) -> Result<Vec<String>, Error> {
         match &self.input {
             None | Some(Value::Null) => Ok(Vec::new()),
@@ -74,6 +83,7 @@ impl Encoding for Request {
             fields: json::fields(&body)?,
         };
         request.fields.texts()?;
+        request.fields.dimensions()?;
         Ok(request)
     }
 
@@ -92,11 +102,11 @@ impl Encoding for Request {
     }
 
     fn reply(self, answer: Embeddings, _context: &Context) -> Reply {
-        let dimensions = self.fields.dimensions.unwrap_or(0);
+        let dimensions = self.fields.dimensions().ok().flatten();
         let mut embeddings = answer.vectors;
         for vector in &mut embeddings {
-            if let Ok(count @ 1..) = usize::try_from(dimensions) {
-                vector.truncate(count);
+            if let Some(count) = dimensions {
+                vector.truncate(count as usize);
             }
             normalize(vector);
         }

@@ -12,7 +12,12 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::refuse_if;
-use crate::{Error, json::fields_at, range::checked};
+use crate::{
+    Error,
+    json::fields_at,
+    range::checked,
+    sentinel::{self, CONTEXT_TOKENS, Count, NUM_PREDICT, TOP_K_OF_OLLAMA, WINDOW},
+};
 
 /// Tokens that penalties look back, when a client sets a penalty and says no more.
 const DEFAULT_PENALTY_WINDOW: u32 = 64;
@@ -22,44 +27,31 @@ const NO_SAMPLER: &str = "this sampler is not available";
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, ToSchema)]
 #[schema(as = ollama::Options)]
 pub(super) struct Options {
-    /// Most tokens of the answer; −1 and −2: until the context is full.
-    #[schema(value_type = Option<i64>)]
-    num_predict: Option<Whole>,
+    /// Most tokens of the answer; −2 to 0: until the context is full.
+    num_predict: Option<i64>,
     temperature: Option<f32>,
-    #[schema(value_type = Option<i64>)]
-    top_k: Option<Whole>,
+    top_k: Option<i64>,
     top_p: Option<f32>,
     min_p: Option<f32>,
     typical_p: Option<f32>,
     /// Tokens that penalties look back; −1: all.
-    #[schema(value_type = Option<i64>)]
-    repeat_last_n: Option<Whole>,
+    repeat_last_n: Option<i64>,
     repeat_penalty: Option<f32>,
     presence_penalty: Option<f32>,
     frequency_penalty: Option<f32>,
     /// −1: random.
     #[schema(value_type = Option<i64>)]
-    seed: Option<Whole>,
+    seed: Option<i128>,
     #[schema(value_type = Option<Vec<String>>)]
     stop: Option<OneOrMany>,
     /// Only 0 (off).
-    #[schema(value_type = Option<i64>)]
-    mirostat: Option<Whole>,
+    mirostat: Option<i64>,
     /// Only 1 (off).
     tfs_z: Option<f32>,
     /// Only true.
     penalize_newline: Option<bool>,
     /// Taken; a model always has its whole context.
-    #[schema(value_type = Option<i64>)]
-    num_ctx: Option<Whole>,
-}
-
-/// A whole number, also where a client writes it with a fraction, which is cut as Ollama does.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(untagged, expecting = "must be an integer")]
-enum Whole {
-    Integer(i64),
-    Number(f64),
+    num_ctx: Option<i64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -67,15 +59,6 @@ enum Whole {
 enum OneOrMany {
     One(String),
     Many(Vec<String>),
-}
-
-impl Whole {
-    fn get(self) -> i64 {
-        match self {
-            Self::Integer(value) => value,
-            Self::Number(value) => value as i64,
-        }
-    }
 }
 
 /// Reads the field. Some languages write an empty object as an empty list.
@@ -91,7 +74,7 @@ pub(super) fn read(options: Option<&Value>) -> Result<(SamplingParams, StopCondi
 impl Options {
     fn into_parts(self) -> Result<(SamplingParams, StopConditions), Error> {
         refuse_if(
-            self.mirostat.is_some_and(|version| version.get() != 0),
+            self.mirostat.is_some_and(|version| version != 0),
             "options.mirostat",
             NO_SAMPLER,
         )?;
@@ -105,8 +88,8 @@ impl Options {
             "options.penalize_newline",
             "penalties count every token",
         )?;
-        whole("num_ctx", self.num_ctx, 0)?;
-        let max_tokens = whole("num_predict", self.num_predict, -2)?;
+        CONTEXT_TOKENS.read("options.num_ctx", self.num_ctx)?;
+        let max_tokens = NUM_PREDICT.read("options.num_predict", self.num_predict)?;
         let sequences = match self.stop.clone() {
             None => Vec::new(),
             Some(OneOrMany::One(sequence)) => vec![sequence],
@@ -120,9 +103,7 @@ impl Options {
         }
         let stop = StopConditions {
             sequences,
-            max_tokens: max_tokens
-                .filter(|&tokens| tokens > 0)
-                .map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX)),
+            max_tokens: max_tokens.limit(),
             ..StopConditions::default()
         };
         Ok((self.sampling()?, stop))
@@ -139,8 +120,7 @@ impl Options {
         Ok(SamplingParams {
             temperature: checked("options.temperature", self.temperature, 0.0..=100.0)?,
             top_p: checked("options.top_p", self.top_p, 0.0..=1.0)?,
-            top_k: whole("top_k", self.top_k, i64::MIN)?
-                .map(|k| u32::try_from(k.max(0)).unwrap_or(u32::MAX)),
+            top_k: TOP_K_OF_OLLAMA.read("options.top_k", self.top_k)?.or_zero(),
             min_p: checked("options.min_p", self.min_p, 0.0..=1.0)?,
             typical_p: checked("options.typical_p", self.typical_p, 0.0..=1.0)?,
             repetition_penalty: checked(
@@ -158,23 +138,14 @@ impl Options {
                 self.frequency_penalty,
                 -2.0..=2.0,
             )?,
-            penalty_window: match whole("repeat_last_n", self.repeat_last_n, -1)? {
-                Some(-1) => None,
-                Some(window) => Some(u32::try_from(window).unwrap_or(u32::MAX)),
-                None => has_penalty.then_some(DEFAULT_PENALTY_WINDOW),
+            penalty_window: match WINDOW.read("options.repeat_last_n", self.repeat_last_n)? {
+                Count::Unset => has_penalty.then_some(DEFAULT_PENALTY_WINDOW),
+                window => window.of(),
             },
-            seed: self
-                .seed
-                .map(Whole::get)
-                .filter(|&seed| seed != -1)
-                .map(i64::cast_unsigned),
+            seed: sentinel::seed("options.seed", self.seed)?,
             ..SamplingParams::default()
         })
     }
-}
-
-fn whole(name: &str, value: Option<Whole>, least: i64) -> Result<Option<i64>, Error> {
-    checked(&format!("options.{name}"), value.map(Whole::get), least..)
 }
 
 #[cfg(test)]
@@ -229,14 +200,15 @@ mod tests {
     #[test]
     fn values_that_leave_it_to_the_model() {
         let (sampling, stop) = parts(&json!({
-            "seed": -1, "num_predict": -1, "temperature": null, "stop": null, "mirostat": null,
+            "seed": -1, "num_predict": null, "temperature": null, "stop": null, "mirostat": null,
         }))
         .unwrap();
         assert_eq!(sampling, SamplingParams::default());
         assert_eq!(stop, StopConditions::default());
         for (tokens, expected) in [
-            (-2, None),
-            (0, None),
+            (-2, Some(u32::MAX)),
+            (-1, Some(u32::MAX)),
+            (0, Some(u32::MAX)),
             (1, Some(1)),
             (i64::MAX, Some(u32::MAX)),
         ] {

@@ -14,7 +14,9 @@ use super::{
     texts, truncation,
     usage::PromptUsage,
 };
-use crate::{Body, Context, Dialect, Encoding, Error, json, range::checked, vector::normalize};
+use crate::{
+    Body, Context, Dialect, Encoding, Error, json, sentinel::DIMENSIONS, vector::normalize,
+};
 
 /// Inputs of one request.
 const MAX_INPUTS: usize = 2048;
@@ -40,8 +42,8 @@ struct Fields {
     /// A text, tokens, or a list of either.
     input: Value,
     encoding_format: Option<EncodingFormat>,
-    /// Features of each vector, which is cut and scaled to length 1 again.
-    dimensions: Option<u32>,
+    /// Features of each vector, which is cut and scaled to length 1 again; 0: all.
+    dimensions: Option<i64>,
 }
 
 /// How a vector is written.
@@ -161,7 +163,7 @@ impl Encoding for Request {
                 EncoderInput::Tokens,
             )?,
             overflow: self.truncation.overflow(Overflow::Refuse)?,
-            dimensions: checked("dimensions", self.fields.dimensions, 1..)?,
+            dimensions: DIMENSIONS.read("dimensions", self.fields.dimensions)?.of(),
         })
     }
 
@@ -268,7 +270,6 @@ mod tests {
             ("endianness", json!("big")),
             ("late_chunking", json!(true)),
             ("encoding_format", json!("hex")),
-            ("dimensions", json!(0)),
             ("dimensions", json!(-1)),
             ("dimensions", json!("many")),
             ("truncate_prompt_tokens", json!(7)),
@@ -289,7 +290,7 @@ mod tests {
     #[test]
     fn what_changes_nothing_is_taken() {
         let body = json!({
-            "model": "m", "input": "a", "user": "u", "encoding_format": null, "dimensions": null,
+            "model": "m", "input": "a", "user": "u", "encoding_format": null, "dimensions": 0,
             "add_special_tokens": true, "embedding_type": "float", "embedding_types": ["float"],
             "endianness": "little", "late_chunking": false, "input_type": null, "task": "",
             "priority": 0, "something_new": 1,

@@ -8,8 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::sampling::checked;
-use crate::Error;
+use crate::{Error, sentinel::REASONING_TOKENS};
 
 /// OpenAI's efforts, and `max` as other servers have it.
 const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhigh", "max"];
@@ -47,7 +46,7 @@ impl Fields {
         let kwargs = self.chat_template_kwargs.unwrap_or_default();
         let mut enabled = self.enable_thinking;
         let mut effort = known_effort("reasoning_effort", self.reasoning_effort)?;
-        let mut budget = checked("thinking_budget", self.thinking_budget, 0..)?;
+        let mut budget = REASONING_TOKENS.read("thinking_budget", self.thinking_budget)?;
         if let Some(thinking) = self.thinking {
             enabled = enabled.or(match thinking.r#type.as_deref() {
                 None | Some("adaptive" | "auto") => None,
@@ -60,11 +59,8 @@ impl Fields {
                     ));
                 }
             });
-            budget = budget.or(checked(
-                "thinking.budget_tokens",
-                thinking.budget_tokens,
-                0..,
-            )?);
+            let other = REASONING_TOKENS.read("thinking.budget_tokens", thinking.budget_tokens)?;
+            budget = budget.or(other);
         }
         if let Some(reasoning) = self.reasoning {
             if reasoning.exclude == Some(true) {
@@ -75,7 +71,8 @@ impl Fields {
             }
             enabled = enabled.or(reasoning.enabled);
             effort = effort.or(known_effort("reasoning.effort", reasoning.effort)?);
-            budget = budget.or(checked("reasoning.max_tokens", reasoning.max_tokens, 0..)?);
+            let other = REASONING_TOKENS.read("reasoning.max_tokens", reasoning.max_tokens)?;
+            budget = budget.or(other);
         }
         if let Some(Value::Bool(wanted)) = kwargs.get("enable_thinking") {
             enabled = enabled.or(Some(*wanted));
@@ -94,7 +91,7 @@ impl Fields {
         let options = ReasoningOptions {
             enabled,
             is_hint,
-            budget_tokens: budget.map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX)),
+            budget_tokens: budget.of(),
             effort,
         };
         Ok((options, kwargs))
@@ -181,7 +178,7 @@ mod tests {
     fn nonsense_is_refused() {
         for body in [
             json!({"reasoning_effort": "lots"}),
-            json!({"thinking_budget": -1}),
+            json!({"thinking_budget": -2}),
             json!({"thinking": {"type": "perhaps"}}),
             json!({"reasoning": {"exclude": true}}),
             json!({"chat_template_kwargs": []}),

@@ -12,7 +12,7 @@ use super::{
     truncation,
     usage::PromptUsage,
 };
-use crate::{Body, Context, Dialect, Encoding, Error, json, range::checked};
+use crate::{Body, Context, Dialect, Encoding, Error, json, sentinel::RESULTS};
 
 /// Documents of one request.
 const MAX_DOCUMENTS: usize = 10_000;
@@ -38,16 +38,32 @@ struct Fields {
     /// Texts, or objects with a `text` or the fields that `rank_fields` names.
     documents: Vec<Value>,
     /// How many results are wanted, the best ones; 0: all.
-    top_n: Option<u32>,
+    top_n: Option<i64>,
+    /// The same as Voyage calls it.
+    top_k: Option<i64>,
     /// Default: false.
     return_documents: Option<bool>,
     /// Fields of each document to be read, one below the other.
     rank_fields: Option<Vec<String>>,
 }
 
+impl Fields {
+    /// How many results are wanted; None: all.
+    fn wanted(&self) -> Result<Option<u32>, Error> {
+        let top_n = RESULTS.read("top_n", self.top_n)?;
+        let top_k = RESULTS.read("top_k", self.top_k)?;
+        if self.top_n.is_some() && self.top_k.is_some() && top_n != top_k {
+            return Err(Error::invalid(
+                "top_k",
+                "top_k and top_n are two names for one thing, and say different things",
+            ));
+        }
+        Ok(top_n.or(top_k).of())
+    }
+}
+
 /// Would change the scores and cannot be had.
 const REFUSED: &[Field] = &[
-    field("top_k", never, "use `top_n`"),
     field("max_chunks_per_doc", is_one, WHOLE),
     field("overlap_tokens", is_zero, WHOLE),
     field("max_tokens_per_doc", never, WHOLE),
@@ -92,7 +108,7 @@ impl Encoding for Request {
 
     fn question(&self) -> Result<RerankRequest, Error> {
         let fields = &self.fields;
-        checked("top_n", fields.top_n, ..)?;
+        fields.wanted()?;
         let count = fields.documents.len();
         if !(1..=MAX_DOCUMENTS).contains(&count) {
             return Err(Error::invalid(
@@ -128,9 +144,8 @@ impl Encoding for Request {
             .collect();
         // Equal ones stay in the order of the documents.
         results.sort_by(|one, other| other.relevance_score.total_cmp(&one.relevance_score));
-        match self.fields.top_n {
-            None | Some(0) => {}
-            Some(count) => results.truncate(count as usize),
+        if let Ok(Some(count)) = self.fields.wanted() {
+            results.truncate(count as usize);
         }
         if self.fields.return_documents == Some(true) {
             for result in &mut results {
@@ -221,8 +236,8 @@ mod tests {
     #[test]
     fn what_would_change_the_scores_is_refused_by_name() {
         for (name, value) in [
-            ("top_k", json!(3)),
-            ("top_n", json!(-1)),
+            ("top_n", json!(1.5)),
+            ("top_k", json!("all")),
             ("max_chunks_per_doc", json!(10)),
             ("overlap_tokens", json!(80)),
             ("max_tokens_per_doc", json!(4096)),
@@ -304,7 +319,9 @@ mod tests {
         };
         assert_eq!(order(&body("top_n", json!(null))), [1, 0, 2]);
         assert_eq!(order(&body("top_n", json!(0))), [1, 0, 2]);
+        assert_eq!(order(&body("top_n", json!(-1))), [1, 0, 2]);
         assert_eq!(order(&body("top_n", json!(2))), [1, 0]);
+        assert_eq!(order(&body("top_k", json!(2.0))), [1, 0]);
         assert_eq!(order(&body("top_n", json!(9))), [1, 0, 2]);
     }
 

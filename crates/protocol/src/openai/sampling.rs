@@ -9,8 +9,11 @@ use macmlx_inference::{Dry, SamplingParams, Xtc};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::Error;
 pub(super) use crate::range::checked;
+use crate::{
+    Error,
+    sentinel::{self, Count, TOP_K, WINDOW},
+};
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = openai::Sampling)]
@@ -36,16 +39,9 @@ pub(super) struct Fields {
     dry_sequence_breakers: Option<Vec<String>>,
     dry_penalty_last_n: Option<i64>,
     logit_bias: Option<BTreeMap<String, f32>>,
-    seed: Option<Seed>,
-}
-
-/// Negative seeds are seeds too.
-#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
-#[schema(as = openai::Seed)]
-#[serde(untagged, expecting = "must be an integer")]
-enum Seed {
-    Unsigned(u64),
-    Signed(i64),
+    /// -1: a random one.
+    #[schema(value_type = Option<i64>)]
+    seed: Option<i128>,
 }
 
 impl Fields {
@@ -53,11 +49,7 @@ impl Fields {
         Ok(SamplingParams {
             temperature: checked("temperature", self.temperature, 0.0..=2.0)?,
             top_p: checked("top_p", self.top_p, 0.0..=1.0)?,
-            top_k: match checked("top_k", self.top_k, -1..=i64::from(u32::MAX))? {
-                // vLLM's way to say all of them.
-                Some(-1) => Some(0),
-                top_k => top_k.map(|k| k as u32),
-            },
+            top_k: TOP_K.read("top_k", self.top_k)?.or_zero(),
             min_p: checked("min_p", self.min_p, 0.0..=1.0)?,
             typical_p: checked("typical_p", self.typical_p, 0.0..=1.0)?,
             xtc: self.xtc()?,
@@ -71,10 +63,7 @@ impl Fields {
             penalty_window: self.penalty_window()?,
             dry: self.dry()?,
             logit_bias: logit_bias(self.logit_bias.unwrap_or_default())?,
-            seed: self.seed.map(|seed| match seed {
-                Seed::Unsigned(seed) => seed,
-                Seed::Signed(seed) => seed.cast_unsigned(),
-            }),
+            seed: sentinel::seed("seed", self.seed)?,
         })
     }
 
@@ -96,9 +85,10 @@ impl Fields {
         ];
         let mut agreed = None;
         for (name, window) in windows {
-            let Some(window) = checked(name, window, -1..=i64::from(u32::MAX))? else {
+            let window = WINDOW.read(name, window)?;
+            if window == Count::Unset {
                 continue;
-            };
+            }
             if agreed.is_some_and(|agreed| agreed != window) {
                 return Err(Error::unsupported(
                     name,
@@ -107,27 +97,18 @@ impl Fields {
             }
             agreed = Some(window);
         }
-        // llama.cpp's −1 is the whole context.
-        Ok(agreed
-            .filter(|&window| window >= 0)
-            .map(|window| window as u32))
+        Ok(agreed.and_then(Count::of))
     }
 
     fn dry(&self) -> Result<Option<Dry>, Error> {
         let multiplier = checked("dry_multiplier", self.dry_multiplier, 0.0..=100.0)?;
         let base = checked("dry_base", self.dry_base, 1.0..=100.0)?;
-        let window = checked(
-            "dry_penalty_last_n",
-            self.dry_penalty_last_n,
-            -1..=i64::from(u32::MAX),
-        )?;
+        let window = WINDOW.read("dry_penalty_last_n", self.dry_penalty_last_n)?;
         Ok(multiplier.filter(|&by| by > 0.0).map(|multiplier| Dry {
             multiplier,
             base: base.unwrap_or(1.75),
             allowed_length: self.dry_allowed_length.unwrap_or(2),
-            window: window
-                .filter(|&window| window >= 0)
-                .map(|window| window as u32),
+            window: window.of(),
             sequence_breakers: self
                 .dry_sequence_breakers
                 .clone()
@@ -226,7 +207,10 @@ mod tests {
 
     #[test]
     fn seeds_may_be_negative_and_large() {
-        assert_eq!(params(&json!({"seed": -1})).unwrap().seed, Some(u64::MAX));
+        assert_eq!(
+            params(&json!({"seed": -2})).unwrap().seed,
+            Some(u64::MAX - 1)
+        );
         assert_eq!(
             params(&json!({"seed": u64::MAX})).unwrap().seed,
             Some(u64::MAX)

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::sampling::checked;
-use crate::Error;
+use crate::{Error, sentinel::ANSWER_TOKENS};
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = openai::StopConditions)]
@@ -43,12 +43,10 @@ impl Fields {
             return Err(Error::invalid("stop", "stop: a stop sequence is empty"));
         }
         // The newer name has the say when both are there.
-        let max_tokens =
-            match checked("max_completion_tokens", self.max_completion_tokens, least..)? {
-                Some(max_tokens) => Some(max_tokens),
-                None => checked("max_tokens", self.max_tokens, least..)?,
-            };
-        let max_tokens = max_tokens.map(clamped).or(default_max_tokens);
+        let kind = ANSWER_TOKENS.with_least(least);
+        let newer = kind.read("max_completion_tokens", self.max_completion_tokens)?;
+        let older = kind.read("max_tokens", self.max_tokens)?;
+        let max_tokens = newer.or(older).limit().or(default_max_tokens);
         let min_tokens = checked("min_tokens", self.min_tokens, 0..)?.map_or(0, clamped);
         if max_tokens.is_some_and(|max_tokens| min_tokens > max_tokens) {
             return Err(Error::invalid(
@@ -115,7 +113,7 @@ mod tests {
             ("stop", json!("")),
             ("stop", json!([1])),
             ("max_tokens", json!(0)),
-            ("max_tokens", json!(-1)),
+            ("max_tokens", json!(-3)),
             ("max_completion_tokens", json!("many")),
             ("min_tokens", json!(-1)),
             ("ignore_eos", json!(1)),

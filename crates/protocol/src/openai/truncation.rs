@@ -5,7 +5,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::Error;
+use crate::{
+    Error,
+    sentinel::{Count, TEXT_TOKENS},
+};
 
 /// Fields of the body. OpenAI has none.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -70,10 +73,10 @@ impl Fields {
     }
 
     fn truncate_prompt_tokens(&self) -> Result<Option<bool>, Error> {
-        match self.truncate_prompt_tokens {
-            None => Ok(None),
-            Some(-1) => Ok(Some(true)),
-            Some(_) => Err(Error::unsupported(
+        match TEXT_TOKENS.read("truncate_prompt_tokens", self.truncate_prompt_tokens)? {
+            Count::Unset => Ok(None),
+            Count::Unlimited => Ok(Some(true)),
+            Count::Of(_) => Err(Error::unsupported(
                 "truncate_prompt_tokens",
                 "texts are cut at the model's own limit (-1) or not at all",
             )),

@@ -12,7 +12,7 @@ use super::{
     },
     text::{Format, TextOptions},
 };
-use crate::{Context, Error};
+use crate::{Context, Error, sentinel::ANSWER_TOKENS};
 
 /// Fields of the body that responses have of their own. Sampling parameters that chat completions
 /// take are taken here too.
@@ -78,9 +78,8 @@ pub(super) struct ReasoningWish {
 impl Body {
     /// The response before anything has been said.
     pub(super) fn response(&self, context: &Context, top_logprobs: u8) -> Result<Response, Error> {
-        let count = |name: &str, value: Option<i64>| {
-            Ok::<_, Error>(checked(name, value, 0..)?.map(i64::cast_unsigned))
-        };
+        let max_tool_calls = checked("max_tool_calls", self.max_tool_calls, 0..)?;
+        let max_output_tokens = ANSWER_TOKENS.read("max_output_tokens", self.max_output_tokens)?;
         let text = self.text.as_ref();
         let reasoning = self.reasoning.as_ref();
         Ok(Response {
@@ -93,8 +92,8 @@ impl Body {
             error: None,
             incomplete_details: None,
             instructions: self.instructions.clone(),
-            max_output_tokens: count("max_output_tokens", self.max_output_tokens)?,
-            max_tool_calls: count("max_tool_calls", self.max_tool_calls)?,
+            max_output_tokens: max_output_tokens.exact(),
+            max_tool_calls: max_tool_calls.map(i64::cast_unsigned),
             metadata: self.metadata.clone().unwrap_or_default(),
             model: self.model.clone(),
             output: Vec::new(),

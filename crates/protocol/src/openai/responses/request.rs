@@ -18,7 +18,7 @@ use super::{
     items, refused,
     tools::{Callee, Offer, Toolbox},
 };
-use crate::{Context, Error, Translation, grammar::Only, json};
+use crate::{Context, Error, Translation, grammar::Only, json, sentinel::ANSWER_TOKENS};
 
 /// The body, types checked.
 #[derive(Debug)]
@@ -114,9 +114,9 @@ impl Request {
             checked("top_logprobs", self.body.top_logprobs, 0..=20)?.unwrap_or(0) as u8;
         let wants_logprobs = top_logprobs > 0 || includes("message.output_text.logprobs");
         let wants_sealed_reasoning = includes("reasoning.encrypted_content");
-        let max_tokens = checked("max_output_tokens", self.body.max_output_tokens, 1..)?;
+        let max_tokens = ANSWER_TOKENS.read("max_output_tokens", self.body.max_output_tokens)?;
         let mut stop = self.stop.into_conditions(1, None)?;
-        limit(&mut stop, max_tokens)?;
+        limit(&mut stop, max_tokens.limit())?;
         let response = self.body.response(&context, top_logprobs)?;
         let mut grammar = Only::default();
         grammar.add(response.text.format.grammar()?)?;
@@ -212,12 +212,11 @@ fn reference(item: &Value) -> Option<&str> {
     }
 }
 
-/// Clients ask for as much as they can think of; the context ends it anyway.
-fn limit(stop: &mut StopConditions, max_tokens: Option<i64>) -> Result<(), Error> {
+/// Has the answer end after so many tokens.
+fn limit(stop: &mut StopConditions, max_tokens: Option<u32>) -> Result<(), Error> {
     let Some(max_tokens) = max_tokens else {
         return Ok(());
     };
-    let max_tokens = u32::try_from(max_tokens).unwrap_or(u32::MAX);
     if stop.min_tokens > max_tokens {
         return Err(Error::invalid(
             "min_tokens",
