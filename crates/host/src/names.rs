@@ -103,7 +103,7 @@ impl Names {
         if let Some(target) = self.aliases.target(reference)
             && !self.is_id(reference)
         {
-            return self.library.resolve(&target);
+            return self.aliased(reference, &target);
         }
         match self.library.resolve(reference) {
             Err(InferenceError::ModelNotFound { suggestions, .. }) => {
@@ -119,6 +119,18 @@ impl Names {
         }
     }
 
+    /// The model that an alias stands for. Where it is gone, the error names both: who asks knows the
+    /// alias, and who gave it knows the model.
+    fn aliased(&self, alias: &str, target: &str) -> Result<ModelCard, InferenceError> {
+        self.library.resolve(target).map_err(|error| match error {
+            InferenceError::ModelNotFound { suggestions, .. } => InferenceError::ModelNotFound {
+                reference: format!("{alias} (another name for {target})"),
+                suggestions,
+            },
+            error => error,
+        })
+    }
+
     /// The model behind `claude-<id>` or `claude-<alias>`. Only whole names count: `claude-3` must
     /// not find whatever begins with a 3.
     fn claude(&self, reference: &str) -> Option<Result<ModelCard, InferenceError>> {
@@ -129,7 +141,7 @@ impl Names {
         let name = &reference[CLAUDE.len()..];
         let name = name.strip_suffix(":latest").unwrap_or(name);
         if let Some(target) = self.aliases.target(name) {
-            return Some(self.library.resolve(&target));
+            return Some(self.aliased(name, &target));
         }
         match self.library.resolve(name) {
             Ok(card) => {
@@ -220,7 +232,7 @@ impl Names {
         task: ModelTask,
     ) -> Result<ModelCard, InferenceError> {
         match self.known(reference) {
-            // An alias of a model that is gone is not unknown: then another name is missing.
+            // An alias of a model that is gone is not unknown: then more than the name is told.
             Err(InferenceError::ModelNotFound {
                 reference: missing,
                 suggestions,
@@ -625,7 +637,7 @@ mod tests {
         else {
             panic!("another model answers for one that is gone");
         };
-        assert_eq!(reference, "org/other");
+        assert_eq!(reference, "gone (another name for org/other)");
         assert_eq!(names.list().len(), 2);
         assert_eq!(
             *names.aliases.all(),
