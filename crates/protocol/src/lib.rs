@@ -13,6 +13,7 @@ mod encoding;
 mod endpoint;
 pub mod endpoints;
 mod error;
+mod function;
 mod grammar;
 mod image;
 pub mod json;
@@ -24,6 +25,7 @@ mod range;
 mod sentinel;
 mod thought;
 mod vector;
+mod words;
 
 pub use body::Body;
 pub use described::Described;

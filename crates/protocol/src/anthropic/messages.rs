@@ -1,7 +1,7 @@
 //! `POST /v1/messages`.
 
 use macmlx_inference::{
-    ChatPrompt, GenerateRequest, Grammar, Prompt, ReasoningOptions, SamplingParams, StopConditions,
+    ChatPrompt, GenerateRequest, Grammar, Prompt, ReasoningOptions, StopConditions,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -18,16 +18,17 @@ use super::{
 };
 use crate::{
     Body, Context, Described, Dialect, Endpoint, Error, Translation, json,
-    range::checked,
-    sentinel::{ANSWER_TOKENS, TOP_K},
+    openai::{grammar::Extras, sampling},
+    sentinel::ANSWER_TOKENS,
+    words::{self, Api, Renamed},
 };
 
 /// The route, as data for [`Endpoint`].
 #[derive(Debug)]
 pub struct Messages;
 
-/// The body, types checked. Fields that are not listed here are taken and change nothing, but for
-/// those that are refused by name.
+/// The body, types checked. Other words of other dialects are names for these, are read as there or
+/// are refused by name; what is left changes nothing.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = anthropic::MessagesRequest)]
 pub struct Request {
@@ -51,11 +52,34 @@ pub struct Request {
     context_management: Option<Value>,
     stop_sequences: Option<Vec<String>>,
     /// 0 to 2.
-    temperature: Option<f32>,
+    #[serde(rename = "temperature")]
+    _temperature: Option<f32>,
     /// 0 to 1.
-    top_p: Option<f32>,
-    top_k: Option<i64>,
+    #[serde(rename = "top_p")]
+    _top_p: Option<f32>,
+    #[serde(rename = "top_k")]
+    _top_k: Option<i64>,
     stream: Option<bool>,
+    #[serde(skip)]
+    #[schema(ignore)]
+    others: Others,
+    #[serde(skip)]
+    #[schema(ignore)]
+    renamed: Renamed,
+}
+
+/// What is read as OpenAI's servers have it.
+#[derive(Debug, Default)]
+struct Others {
+    sampling: sampling::Fields,
+    grammars: Extras,
+    options: Options,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Options {
+    parallel_tool_calls: Option<bool>,
+    chat_template_kwargs: Option<Map<String, Value>>,
 }
 
 /// How the answer is to be.
@@ -79,13 +103,29 @@ pub(super) struct Question {
 impl Request {
     /// Reads the body of a route that takes messages.
     pub(super) fn parse(body: &[u8]) -> Result<Self, Error> {
-        let body = json::object(body)?;
-        refused::check(&body)?;
-        json::fields(&body)
+        let words::Body { value, renamed } = words::read(Api::Messages, body)?;
+        renamed.clone().name(Self::read(&value, renamed))
+    }
+
+    fn read(body: &Value, renamed: Renamed) -> Result<Self, Error> {
+        refused::check(body)?;
+        let mut request: Self = json::fields(body)?;
+        request.others = Others {
+            sampling: json::fields(body)?,
+            grammars: json::fields(body)?,
+            options: json::fields(body)?,
+        };
+        request.renamed = renamed;
+        Ok(request)
+    }
+
+    /// The prompt in neutral terms, with errors in the client's words.
+    pub(super) fn question(&mut self) -> Result<Question, Error> {
+        self.renamed.clone().name(self.asked())
     }
 
     /// The prompt, which is the same for every spelling of it.
-    pub(super) fn question(&mut self) -> Result<Question, Error> {
+    fn asked(&mut self) -> Result<Question, Error> {
         let mut conversation =
             conversation::conversation(self.system.as_ref(), &std::mem::take(&mut self.messages))?;
         context_management::apply(self.context_management.as_ref(), &mut conversation.messages)?;
@@ -93,21 +133,30 @@ impl Request {
             &self.tools.take().unwrap_or_default(),
             conversation.tool_changes,
             self.tool_choice.as_ref(),
+            self.others.options.parallel_tool_calls,
         )?;
+        let template_kwargs = self.others.options.chat_template_kwargs.take();
+        let template_kwargs = template_kwargs.unwrap_or_default();
+        let is_enabled = template_kwargs
+            .get("enable_thinking")
+            .and_then(Value::as_bool);
         let effort = self
             .output_config
             .as_ref()
             .and_then(|config| config.effort.clone());
         let effort = known_effort("output_config.effort", effort)?;
-        let (reasoning, display) =
-            thinking::options(self.thinking.as_ref(), conversation.effort.or(effort))?;
+        let (reasoning, display) = thinking::options(
+            self.thinking.as_ref(),
+            is_enabled,
+            conversation.effort.or(effort),
+        )?;
         Ok(Question {
             chat: ChatPrompt {
                 messages: conversation.messages,
                 tools: tools.definitions,
                 tool_choice: tools.choice,
                 single_tool_call: tools.is_one_call_at_most,
-                template_kwargs: Map::new(),
+                template_kwargs,
                 continue_final_message: conversation.is_continued,
             },
             reasoning,
@@ -120,16 +169,9 @@ impl Request {
             .output_config
             .as_ref()
             .and_then(|config| config.format.as_ref());
-        output_format::grammar(format, self.output_format.as_ref())
-    }
-
-    fn sampling(&self) -> Result<SamplingParams, Error> {
-        Ok(SamplingParams {
-            temperature: checked("temperature", self.temperature, 0.0..=2.0)?,
-            top_p: checked("top_p", self.top_p, 0.0..=1.0)?,
-            top_k: TOP_K.read("top_k", self.top_k)?.or_zero(),
-            ..SamplingParams::default()
-        })
+        let mut only = output_format::grammar(format, self.output_format.as_ref())?;
+        self.others.grammars.clone().add_to(&mut only)?;
+        Ok(only.into_grammar())
     }
 
     fn stop(&mut self) -> Result<StopConditions, Error> {
@@ -173,9 +215,19 @@ impl Endpoint for Messages {
         request.stream == Some(true)
     }
 
-    fn translate(mut request: Request, context: Context) -> Result<Translation<Encoder>, Error> {
-        let question = request.question()?;
-        let sampling = request.sampling()?;
+    fn translate(request: Request, context: Context) -> Result<Translation<Encoder>, Error> {
+        request
+            .renamed
+            .clone()
+            .translation(request.translate(context))
+    }
+}
+
+impl Request {
+    fn translate(mut self, context: Context) -> Result<Translation<Encoder>, Error> {
+        let question = self.asked()?;
+        let request = &mut self;
+        let sampling = std::mem::take(&mut request.others.sampling).into_params()?;
         let stop = request.stop()?;
         let grammar = request.grammar()?;
         if grammar.is_some() && question.chat.continue_final_message {
@@ -187,7 +239,7 @@ impl Endpoint for Messages {
         }
         let encoder = Encoder::new(
             context.id,
-            Self::wants_stream(&request),
+            Messages::wants_stream(request),
             question.display,
             stop.max_tokens,
         );
@@ -196,7 +248,7 @@ impl Endpoint for Messages {
             stop,
             reasoning: question.reasoning,
             grammar,
-            ..GenerateRequest::new(request.model, Prompt::Chat(question.chat))
+            ..GenerateRequest::new(request.model.clone(), Prompt::Chat(question.chat))
         };
         Ok(Translation {
             requests: vec![request],

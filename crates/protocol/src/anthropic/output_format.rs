@@ -25,7 +25,7 @@ pub(super) struct OutputFormat {
 pub(super) fn grammar(
     format: Option<&Value>,
     format_of_beta: Option<&Value>,
-) -> Result<Option<Grammar>, Error> {
+) -> Result<Only, Error> {
     let mut only = Only::default();
     for (format, param) in [
         (format, "output_config.format"),
@@ -35,7 +35,7 @@ pub(super) fn grammar(
             only.add(Some(read(format, param)?))?;
         }
     }
-    Ok(only.into_grammar())
+    Ok(only)
 }
 
 fn read(format: &Value, param: &str) -> Result<Grammar, Error> {
@@ -64,11 +64,11 @@ mod tests {
             (grammar(Some(&sent), None), "output_config.format.schema"),
             (grammar(None, Some(&sent)), "output_format.schema"),
         ] {
-            let found = found.unwrap().unwrap();
+            let found = found.unwrap().into_grammar().unwrap();
             assert_eq!(found.language, Language::JsonSchema(schema.clone()));
             assert_eq!(found.param, param);
         }
-        assert_eq!(grammar(None, None), Ok(None));
+        assert_eq!(grammar(None, None).unwrap().into_grammar(), None);
     }
 
     #[test]

@@ -1,22 +1,11 @@
-//! Fields that would change the answer and that are refused by name rather than ignored.
+//! What is refused by name within the objects of a request.
 
 use serde_json::Value;
 
 use crate::Error;
 
-const NOTHING_KEPT: &str = "no conversations are kept here; send all of it";
-
 /// JSON pointers and why what they point to is refused. `null`, `[]` and `{}` ask for nothing.
 const FIELDS: &[(&str, &str)] = &[
-    (
-        "/mcp_servers",
-        "the server connects to no MCP servers for a request; let the client offer their tools",
-    ),
-    ("/thread", NOTHING_KEPT),
-    (
-        "/compaction",
-        "the server does not summarise; ask for a summary in a message",
-    ),
     (
         "/container/skills",
         "there is no container to run skills in",
@@ -57,12 +46,6 @@ mod tests {
     fn what_cannot_be_honoured_is_refused_by_name() {
         for (body, param) in [
             (
-                json!({"mcp_servers": [{"type": "url", "url": "http://a"}]}),
-                "mcp_servers",
-            ),
-            (json!({"thread": {"type": "create"}}), "thread"),
-            (json!({"compaction": {"type": "summarize"}}), "compaction"),
-            (
                 json!({"container": {"skills": [{"skill_id": "pdf"}]}}),
                 "container.skills",
             ),
@@ -81,7 +64,6 @@ mod tests {
     #[test]
     fn what_asks_for_nothing_is_taken() {
         let body = json!({
-            "mcp_servers": [],
             "container": "container_1",
             "output_config": {"effort": "high", "task_budget": null},
             "service_tier": "auto",

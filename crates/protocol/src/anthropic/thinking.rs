@@ -30,13 +30,15 @@ pub(super) enum Display {
 
 const EFFORTS: &[&str] = &["low", "medium", "high", "xhigh", "max"];
 
-/// Agents send these fields to whatever model they talk to, so they are wishes.
+/// Agents send these fields to whatever model they talk to, so they are wishes. `is_enabled` is what
+/// is said elsewhere, for those that do not have `thinking`.
 pub(super) fn options(
     thinking: Option<&ThinkingConfig>,
+    is_enabled: Option<bool>,
     effort: Option<String>,
 ) -> Result<(ReasoningOptions, Display), Error> {
     let (is_enabled, budget) = match thinking {
-        None => (false, None),
+        None => (is_enabled == Some(true), None),
         Some(thinking) => {
             let budget = REASONING_TOKENS.read("thinking.budget_tokens", thinking.budget_tokens)?;
             (thinking.is_enabled()?, budget.of())
@@ -97,7 +99,7 @@ mod tests {
 
     fn read(thinking: &Value) -> Result<(ReasoningOptions, Display), Error> {
         let thinking: Option<ThinkingConfig> = fields_at(thinking, "thinking")?;
-        options(thinking.as_ref(), None)
+        options(thinking.as_ref(), None, None)
     }
 
     #[test]

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::content::wrong;
-use crate::{Error, json::fields_at};
+use crate::{Error, function, json::fields_at};
 
 /// What a turn does to the tools on offer.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,11 +37,7 @@ pub(super) struct Tools {
 
 #[derive(Debug, Deserialize)]
 struct Tool {
-    name: String,
-    description: Option<String>,
-    input_schema: Option<Value>,
     input_examples: Option<Vec<Value>>,
-    strict: Option<bool>,
     defer_loading: Option<bool>,
     allowed_callers: Option<Vec<String>>,
 }
@@ -58,6 +54,7 @@ pub(super) fn tools(
     declared: &[Value],
     changes: Vec<ToolChange>,
     choice: Option<&Value>,
+    is_parallel: Option<bool>,
 ) -> Result<Tools, Error> {
     let choice = choice.filter(|choice| !choice.is_null());
     let choice = choice.map(read_choice).transpose()?;
@@ -76,10 +73,17 @@ pub(super) fn tools(
         offer.load(name);
     }
     let definitions = offer.offered;
+    let is_single = choice
+        .as_ref()
+        .and_then(|choice| choice.disable_parallel_tool_use);
+    if is_single.is_some() && is_single == is_parallel {
+        return Err(wrong(
+            "parallel_tool_calls",
+            "and tool_choice.disable_parallel_tool_use say different things; send one of them",
+        ));
+    }
     Ok(Tools {
-        is_one_call_at_most: choice
-            .as_ref()
-            .is_some_and(|choice| choice.disable_parallel_tool_use == Some(true)),
+        is_one_call_at_most: is_single == Some(true) || is_parallel == Some(false),
         choice: match choice {
             Some(choice) => choice.into_choice(&definitions)?,
             None => ToolChoice::Auto,
@@ -155,40 +159,47 @@ fn read_tool(tool: &Value, path: &str) -> Result<Option<(ToolDefinition, bool)>,
     if !tool.is_object() {
         return Err(wrong(path, "must be an object"));
     }
-    let is_custom = match &tool["type"] {
-        Value::Null => true,
-        Value::String(kind) => kind == "custom",
+    let kind = match &tool["type"] {
+        Value::Null => "custom",
+        Value::String(kind) => kind,
         _ => return Err(wrong(&format!("{path}.type"), "must be a string")),
     };
-    let has_schema = tool
-        .get("input_schema")
-        .is_some_and(|schema| !schema.is_null());
-    if !is_custom && !has_schema {
-        return Ok(None);
-    }
-    let tool: Tool = fields_at(tool, path)?;
-    if tool.name.is_empty() {
-        return Err(wrong(&format!("{path}.name"), "is empty"));
-    }
-    let Some(parameters @ Value::Object(_)) = tool.input_schema else {
-        return Err(wrong(
-            &format!("{path}.input_schema"),
-            "must be a JSON Schema object",
-        ));
+    let declared = match function::find(tool) {
+        Some(declared) if declared.has_schema() || kind == "function" => declared,
+        Some(_) if kind == "custom" && named(tool, path)? => {
+            return Err(wrong(
+                &format!("{path}.input_schema"),
+                "must be a JSON Schema object",
+            ));
+        }
+        None if ["custom", "function"].contains(&kind) => {
+            return Err(wrong(&format!("{path}.name"), "is missing"));
+        }
+        _ => return Ok(None),
     };
+    let definition = declared.read(path)?;
+    let tool: Tool = fields_at(tool, path)?;
     let is_direct = tool
         .allowed_callers
         .is_none_or(|callers| callers.iter().any(|caller| caller == "direct"));
     if !is_direct {
         return Ok(None);
     }
+    let examples = tool.input_examples.unwrap_or_default();
     let definition = ToolDefinition {
-        description: with_examples(tool.description, tool.input_examples.unwrap_or_default()),
-        name: tool.name,
-        parameters,
-        strict: tool.strict == Some(true),
+        description: with_examples(definition.description, examples),
+        ..definition
     };
     Ok(Some((definition, tool.defer_loading == Some(true))))
+}
+
+/// Whether a tool has a name; an error where it is none.
+fn named(tool: &Value, path: &str) -> Result<bool, Error> {
+    match &tool["name"] {
+        Value::String(name) if name.is_empty() => Err(wrong(&format!("{path}.name"), "is empty")),
+        Value::String(_) => Ok(true),
+        _ => Err(wrong(&format!("{path}.name"), "must be a string")),
+    }
 }
 
 /// Templates have no other place for examples.
@@ -212,6 +223,21 @@ fn read_choice(choice: &Value) -> Result<Choice, Error> {
             name: None,
             disable_parallel_tool_use: None,
         }),
+        // The function of a chat completion is an object of its own; one of old has no type.
+        Value::Object(fields) => {
+            let mut fields = fields.clone();
+            let name = fields.get("function").and_then(|inner| inner.get("name"));
+            if let Some(name) = name.cloned() {
+                fields.insert("name".to_owned(), name);
+            }
+            if fields.contains_key("name") {
+                let kind = fields.entry("type").or_insert_with(|| "tool".into());
+                if kind == "function" {
+                    *kind = "tool".into();
+                }
+            }
+            fields_at(&Value::Object(fields), "tool_choice")
+        }
         choice => fields_at(choice, "tool_choice"),
     }
 }
@@ -221,7 +247,7 @@ impl Choice {
         let forced = match (self.r#type.as_str(), self.name) {
             ("auto", _) => return Ok(ToolChoice::Auto),
             ("none", _) => return Ok(ToolChoice::None),
-            ("any", _) => ToolChoice::Required,
+            ("any" | "required", _) => ToolChoice::Required,
             ("tool", Some(name)) if offered.iter().any(|tool| tool.name == name) => {
                 ToolChoice::Named(name)
             }
@@ -266,7 +292,7 @@ mod tests {
     }
 
     fn offered(declared: &[Value], changes: Vec<ToolChange>) -> Vec<String> {
-        tools(declared, changes, None)
+        tools(declared, changes, None, None)
             .unwrap()
             .definitions
             .into_iter()
@@ -275,7 +301,7 @@ mod tests {
     }
 
     fn refused(declared: &Value, choice: Option<&Value>) -> String {
-        match tools(declared.as_array().unwrap(), Vec::new(), choice).unwrap_err() {
+        match tools(declared.as_array().unwrap(), Vec::new(), choice, None).unwrap_err() {
             Error::Invalid { param, .. } => param.unwrap(),
             Error::Unsupported { param, .. } => param,
             other => panic!("{other:?}"),
@@ -348,7 +374,7 @@ mod tests {
             "input_schema": {},
             "input_examples": [{"x": 1}],
         })];
-        let tools = tools(&declared, Vec::new(), None).unwrap();
+        let tools = tools(&declared, Vec::new(), None, None).unwrap();
         assert_eq!(
             tools.definitions[0].description.as_deref(),
             Some("Adds.\n\nExamples of its input:\n{\"x\":1}")
@@ -359,7 +385,7 @@ mod tests {
     fn choices_are_read_from_each_spelling() {
         let declared = [tool("a", false), tool("d", true)];
         let choose = |choice: Value| {
-            let tools = tools(&declared, Vec::new(), Some(&choice)).unwrap();
+            let tools = tools(&declared, Vec::new(), Some(&choice), None).unwrap();
             (tools.choice, tools.is_one_call_at_most)
         };
         assert_eq!(choose(json!(null)), (ToolChoice::Auto, false));

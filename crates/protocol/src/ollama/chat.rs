@@ -12,7 +12,8 @@ use super::{
 };
 use crate::{
     Body, Context, Described, Dialect, Endpoint, Error, Translation, json,
-    openai::{logprobs, tools},
+    openai::{self, logprobs, tools},
+    words::{self, Api, Renamed},
 };
 
 /// The route, as data for [`Endpoint`].
@@ -30,6 +31,9 @@ pub struct Request {
     /// As OpenAI has them.
     #[serde(flatten)]
     tools: tools::Fields,
+    #[serde(skip)]
+    #[schema(ignore)]
+    renamed: Renamed,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -38,6 +42,8 @@ struct Fields {
     /// None: the model is loaded or unloaded.
     #[schema(value_type = Vec<messages::Turn>)]
     messages: Option<Vec<Value>>,
+    /// Said before all turns.
+    system: Option<Value>,
 }
 
 impl Described for Chat {
@@ -55,14 +61,8 @@ impl Endpoint for Chat {
     const DIALECT: Dialect = Dialect::Ollama;
 
     fn parse(body: Body<'_>) -> Result<Request, Error> {
-        let body = json::object(body.bytes)?;
-        let generation: generation::Fields = json::fields(&body)?;
-        generation.check()?;
-        Ok(Request {
-            generation,
-            fields: json::fields(&body)?,
-            tools: json::fields(&body)?,
-        })
+        let words::Body { value, renamed } = words::read(Api::OllamaChat, body.bytes)?;
+        renamed.clone().name(Request::read(&value, renamed))
     }
 
     fn wants_stream(request: &Request) -> bool {
@@ -70,19 +70,40 @@ impl Endpoint for Chat {
     }
 
     fn translate(request: Request, context: Context) -> Result<Translation<Encoder<Self>>, Error> {
-        let Request {
+        request
+            .renamed
+            .clone()
+            .translation(request.translate(&context))
+    }
+}
+
+impl Request {
+    fn read(body: &Value, renamed: Renamed) -> Result<Self, Error> {
+        let generation = generation::Fields::read(body)?;
+        Ok(Self {
+            generation,
+            fields: json::fields(body)?,
+            tools: json::fields(body)?,
+            renamed,
+        })
+    }
+
+    fn translate(self, context: &Context) -> Result<Translation<Encoder<Chat>>, Error> {
+        let Self {
             generation,
             fields,
             tools,
-        } = request;
-        let messages = messages::conversation(&fields.messages.unwrap_or_default())?;
+            renamed: _,
+        } = self;
+        let mut messages = messages::conversation(&fields.messages.unwrap_or_default())?;
         if messages.is_empty() {
             return Err(Error::invalid("messages", "messages is empty"));
         }
+        messages.splice(..0, openai::messages::system(fields.system.as_ref())?);
         let tools = tools.into_tools()?;
         let encoder = Encoder::new(
             generation.model(),
-            &context,
+            context,
             generation.wants_stream(),
             generation.wants_logprobs(),
             None,
@@ -92,6 +113,7 @@ impl Endpoint for Chat {
             messages,
             tools: tools.definitions,
             tool_choice: tools.choice,
+            single_tool_call: tools.is_one_call_at_most,
             ..ChatPrompt::default()
         }))?;
         Ok(Translation {

@@ -11,8 +11,10 @@ use super::{
     generation::Residency,
 };
 use crate::{
-    Body, Context, Dialect, Encoding, Error, json, sentinel::DIMENSIONS_OF_OLLAMA,
+    Body, Context, Dialect, Encoding, Error, json,
+    sentinel::DIMENSIONS_OF_OLLAMA,
     vector::normalize,
+    words::{self, Api},
 };
 
 /// The body, types checked.
@@ -77,7 +79,7 @@ impl Encoding for Request {
     const SUMMARY: &'static str = "Turn texts into vectors";
 
     fn parse(body: Body<'_>) -> Result<Self, Error> {
-        let body = json::object(body.bytes)?;
+        let body = words::read(Api::OllamaEmbed, body.bytes)?.value;
         let request = Self {
             embedding: embedding::Fields::read(&body)?,
             fields: json::fields(&body)?,

@@ -11,7 +11,10 @@ use super::{
     embedding::{self, Embedding},
     generation::Residency,
 };
-use crate::{Body, Context, Dialect, Encoding, Error, json};
+use crate::{
+    Body, Context, Dialect, Encoding, Error, json,
+    words::{self, Api},
+};
 
 /// The body, types checked.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -38,7 +41,7 @@ impl Encoding for Request {
     const SUMMARY: &'static str = "Turn a text into a vector";
 
     fn parse(body: Body<'_>) -> Result<Self, Error> {
-        let body = json::object(body.bytes)?;
+        let body = words::read(Api::OllamaEmbeddings, body.bytes)?.value;
         Ok(Self {
             embedding: embedding::Fields::read(&body)?,
             fields: json::fields(&body)?,

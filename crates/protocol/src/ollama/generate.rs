@@ -12,7 +12,9 @@ use super::{
     messages, refuse_if,
 };
 use crate::{
-    Body, Context, Described, Dialect, Endpoint, Error, Translation, json, openai::logprobs,
+    Body, Context, Described, Dialect, Endpoint, Error, Translation, json,
+    openai::logprobs,
+    words::{self, Api, Renamed},
 };
 
 /// The route, as data for [`Endpoint`].
@@ -27,6 +29,9 @@ pub struct Request {
     generation: generation::Fields,
     #[serde(flatten)]
     fields: Fields,
+    #[serde(skip)]
+    #[schema(ignore)]
+    renamed: Renamed,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -62,10 +67,26 @@ impl Endpoint for Generate {
     const DIALECT: Dialect = Dialect::Ollama;
 
     fn parse(body: Body<'_>) -> Result<Request, Error> {
-        let body = json::object(body.bytes)?;
-        let generation: generation::Fields = json::fields(&body)?;
-        generation.check()?;
-        let fields: Fields = json::fields(&body)?;
+        let words::Body { value, renamed } = words::read(Api::OllamaGenerate, body.bytes)?;
+        renamed.clone().name(Request::read(&value, renamed))
+    }
+
+    fn wants_stream(request: &Request) -> bool {
+        request.generation.wants_stream()
+    }
+
+    fn translate(request: Request, context: Context) -> Result<Translation<Encoder<Self>>, Error> {
+        request
+            .renamed
+            .clone()
+            .translation(request.translate(&context))
+    }
+}
+
+impl Request {
+    fn read(body: &Value, renamed: Renamed) -> Result<Self, Error> {
+        let generation = generation::Fields::read(body)?;
+        let fields: Fields = json::fields(body)?;
         refuse_if(
             is_given(fields.template.as_ref()),
             "template",
@@ -76,15 +97,19 @@ impl Endpoint for Generate {
             "suffix",
             "text cannot be filled in before a suffix",
         )?;
-        Ok(Request { generation, fields })
+        Ok(Self {
+            generation,
+            fields,
+            renamed,
+        })
     }
 
-    fn wants_stream(request: &Request) -> bool {
-        request.generation.wants_stream()
-    }
-
-    fn translate(request: Request, context: Context) -> Result<Translation<Encoder<Self>>, Error> {
-        let Request { generation, fields } = request;
+    fn translate(self, context: &Context) -> Result<Translation<Encoder<Generate>>, Error> {
+        let Self {
+            generation,
+            fields,
+            renamed: _,
+        } = self;
         let (prompt, conversation) = if fields.raw == Some(true) {
             refuse_with_raw(&generation, &fields)?;
             (Prompt::Text(fields.prompt.unwrap_or_default()), None)
@@ -98,7 +123,7 @@ impl Endpoint for Generate {
         };
         let encoder = Encoder::new(
             generation.model(),
-            &context,
+            context,
             generation.wants_stream(),
             generation.wants_logprobs(),
             conversation,

@@ -13,8 +13,9 @@ use super::{
 };
 use crate::{
     Endpoint, Error,
-    grammar::{grammar, json_schema},
+    grammar::{Only, grammar, json_schema},
     json,
+    openai::grammar::Extras,
     range::checked,
 };
 
@@ -83,11 +84,22 @@ pub struct Fields {
     /// Only false.
     #[serde(rename = "_debug_render_only")]
     debug_render_only: Option<bool>,
+    /// As servers of OpenAI's API have them.
+    #[serde(skip)]
+    #[schema(ignore)]
+    grammars: Extras,
 }
 
 impl Fields {
-    /// Checks what must be known before the rest is read.
-    pub(super) fn check(&self) -> Result<(), Error> {
+    /// The fields, checked as far as they must be before the rest is read.
+    pub(super) fn read(body: &Value) -> Result<Self, Error> {
+        let mut fields: Self = json::fields(body)?;
+        fields.grammars = json::fields(body)?;
+        fields.check()?;
+        Ok(fields)
+    }
+
+    fn check(&self) -> Result<(), Error> {
         named(self.model.clone(), None)?;
         keep_alive::read(self.keep_alive.as_ref())?;
         options::read(self.options.as_ref())?;
@@ -106,18 +118,23 @@ impl Fields {
 
     fn grammar(&self) -> Result<Option<Grammar>, Error> {
         const PARAM: &str = "format";
-        match &self.format {
-            None => Ok(None),
+        let mut only = Only::default();
+        only.add(match &self.format {
+            None => None,
             Some(Value::String(format)) => match format.as_str() {
-                "" => Ok(None),
-                "json" => Ok(Some(grammar(Language::JsonObject, PARAM))),
-                other => Err(Error::invalid(
-                    PARAM,
-                    format!("format is \"json\" or a JSON Schema object, not \"{other}\""),
-                )),
+                "" => None,
+                "json" => Some(grammar(Language::JsonObject, PARAM)),
+                other => {
+                    return Err(Error::invalid(
+                        PARAM,
+                        format!("format is \"json\" or a JSON Schema object, not \"{other}\""),
+                    ));
+                }
             },
-            Some(schema) => json_schema(schema.clone(), PARAM).map(Some),
-        }
+            Some(schema) => Some(json_schema(schema.clone(), PARAM)?),
+        })?;
+        self.grammars.clone().add_to(&mut only)?;
+        Ok(only.into_grammar())
     }
 
     pub(super) fn model(&self) -> String {

@@ -10,8 +10,11 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use self::encoder::Wanted;
-use super::{grammar, messages, reasoning, refused, sampling, sampling::checked, stop, tools};
-use crate::{Body, Context, Described, Dialect, Endpoint, Error, Translation, json};
+use super::{grammar, messages, reasoning, sampling, sampling::checked, stop, tools};
+use crate::{
+    Body, Context, Described, Dialect, Endpoint, Error, Translation, json,
+    words::{self, Api, Renamed},
+};
 
 pub use self::{
     encoder::Encoder,
@@ -22,8 +25,8 @@ pub use self::{
 #[derive(Debug)]
 pub struct ChatCompletions;
 
-/// The body, types checked. Fields that are not listed here are taken and change nothing, but for
-/// those that are refused by name.
+/// The body, types checked. Other words of other dialects are names for these or refused by name;
+/// what is left changes nothing.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = openai::ChatCompletionRequest)]
 pub struct Request {
@@ -39,6 +42,9 @@ pub struct Request {
     tools: tools::Fields,
     #[serde(flatten)]
     grammar: grammar::Fields,
+    #[serde(skip)]
+    #[schema(ignore)]
+    renamed: Renamed,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -47,6 +53,8 @@ struct Fields {
     model: String,
     /// Turns of `system`, `developer`, `user`, `assistant`, `tool` and `function`.
     messages: Vec<Value>,
+    /// Said before all turns: a string or text parts.
+    system: Option<Value>,
     /// Choices, 1 to 128.
     n: Option<i64>,
     stream: Option<bool>,
@@ -84,16 +92,8 @@ impl Endpoint for ChatCompletions {
     const DIALECT: Dialect = Dialect::OpenAi;
 
     fn parse(body: Body<'_>) -> Result<Request, Error> {
-        let body = json::object(body.bytes)?;
-        refused::check_chat(&body)?;
-        Ok(Request {
-            fields: json::fields(&body)?,
-            sampling: json::fields(&body)?,
-            stop: json::fields(&body)?,
-            reasoning: json::fields(&body)?,
-            tools: json::fields(&body)?,
-            grammar: grammar::Fields::read(&body)?,
-        })
+        let words::Body { value, renamed } = words::read(Api::Chat, body.bytes)?;
+        renamed.clone().name(Request::read(&value, renamed))
     }
 
     fn wants_stream(request: &Request) -> bool {
@@ -101,7 +101,29 @@ impl Endpoint for ChatCompletions {
     }
 
     fn translate(request: Request, context: Context) -> Result<Translation<Encoder>, Error> {
-        let wants_stream = Self::wants_stream(&request);
+        request
+            .renamed
+            .clone()
+            .translation(request.translate(context))
+    }
+}
+
+impl Request {
+    fn read(body: &Value, renamed: Renamed) -> Result<Self, Error> {
+        Ok(Self {
+            fields: json::fields(body)?,
+            sampling: json::fields(body)?,
+            stop: json::fields(body)?,
+            reasoning: json::fields(body)?,
+            tools: json::fields(body)?,
+            grammar: grammar::Fields::read(body)?,
+            renamed,
+        })
+    }
+
+    fn translate(self, context: Context) -> Result<Translation<Encoder>, Error> {
+        let request = self;
+        let wants_stream = ChatCompletions::wants_stream(&request);
         let fields = request.fields;
         let choices = checked("n", fields.n, 1..=128)?.unwrap_or(1) as u32;
         let wants_logprobs = fields.logprobs == Some(true);
@@ -121,7 +143,10 @@ impl Endpoint for ChatCompletions {
         };
         let encoder = Encoder::new(context, wanted, fields.model.clone(), choices);
         let (reasoning, template_kwargs) = request.reasoning.into_options()?;
-        let conversation = messages::conversation(&fields.messages)?;
+        let mut conversation = messages::conversation(&fields.messages)?;
+        conversation
+            .messages
+            .splice(..0, messages::system(fields.system.as_ref())?);
         let continue_final_message = conversation
             .is_continued(fields.continue_final_message, fields.add_generation_prompt)?;
         let request = GenerateRequest {

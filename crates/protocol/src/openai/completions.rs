@@ -9,10 +9,11 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use self::encoder::{Echo, Wanted};
-use super::{
-    chat_completions::StreamOptions, grammar, refused, sampling, sampling::checked, stop, texts,
+use super::{chat_completions::StreamOptions, grammar, sampling, sampling::checked, stop, texts};
+use crate::{
+    Body, Context, Described, Dialect, Endpoint, Error, Translation, json,
+    words::{self, Api, Renamed},
 };
-use crate::{Body, Context, Described, Dialect, Endpoint, Error, Translation, json};
 
 pub use self::{encoder::Encoder, reply::TextCompletion};
 
@@ -36,6 +37,9 @@ pub struct Request {
     stop: stop::Fields,
     #[serde(flatten)]
     grammar: grammar::Fields,
+    #[serde(skip)]
+    #[schema(ignore)]
+    renamed: Renamed,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -68,14 +72,8 @@ impl Endpoint for Completions {
     const DIALECT: Dialect = Dialect::OpenAi;
 
     fn parse(body: Body<'_>) -> Result<Request, Error> {
-        let body = json::object(body.bytes)?;
-        refused::check_completions(&body)?;
-        Ok(Request {
-            fields: json::fields(&body)?,
-            sampling: json::fields(&body)?,
-            stop: json::fields(&body)?,
-            grammar: grammar::Fields::read(&body)?,
-        })
+        let words::Body { value, renamed } = words::read(Api::Completions, body.bytes)?;
+        renamed.clone().name(Request::read(&value, renamed))
     }
 
     fn wants_stream(request: &Request) -> bool {
@@ -83,7 +81,27 @@ impl Endpoint for Completions {
     }
 
     fn translate(request: Request, context: Context) -> Result<Translation<Encoder>, Error> {
-        let wants_stream = Self::wants_stream(&request);
+        request
+            .renamed
+            .clone()
+            .translation(request.translate(context))
+    }
+}
+
+impl Request {
+    fn read(body: &Value, renamed: Renamed) -> Result<Self, Error> {
+        Ok(Self {
+            fields: json::fields(body)?,
+            sampling: json::fields(body)?,
+            stop: json::fields(body)?,
+            grammar: grammar::Fields::read(body)?,
+            renamed,
+        })
+    }
+
+    fn translate(self, context: Context) -> Result<Translation<Encoder>, Error> {
+        let request = self;
+        let wants_stream = Completions::wants_stream(&request);
         let fields = request.fields;
         let prompts = texts::read(
             &fields.prompt,

@@ -9,20 +9,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{
-    refused::{self, Field, field, is_empty, is_false, is_true, never},
-    texts, truncation,
-    usage::PromptUsage,
-};
+use super::{texts, truncation, usage::PromptUsage};
 use crate::{
-    Body, Context, Dialect, Encoding, Error, json, sentinel::DIMENSIONS, vector::normalize,
+    Body, Context, Dialect, Encoding, Error, json,
+    sentinel::DIMENSIONS,
+    vector::normalize,
+    words::{self, Api, Renamed},
 };
 
 /// Inputs of one request.
 const MAX_INPUTS: usize = 2048;
-const OWN_LENGTH: &str = "vectors have the length that the model's own files give them, or 1";
-const NO_PROMPTS: &str = "nothing is put before a text; write the instruction into it";
-
 /// The body, types checked.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = openai::EmbeddingRequest)]
@@ -33,6 +29,9 @@ pub struct Request {
     truncation: truncation::Fields,
     #[serde(flatten)]
     length: LengthFields,
+    #[serde(skip)]
+    #[schema(ignore)]
+    renamed: Renamed,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -72,62 +71,6 @@ struct LengthFields {
     embd_normalize: Option<i64>,
 }
 
-/// Would change the vectors and cannot be had.
-const REFUSED: &[Field] = &[
-    field("normalize", is_true, OWN_LENGTH),
-    field("normalized", is_true, OWN_LENGTH),
-    field("use_activation", is_true, OWN_LENGTH),
-    field("embd_normalize", is_euclidean, OWN_LENGTH),
-    field(
-        "add_special_tokens",
-        is_true,
-        "texts get the special tokens they were trained with; tokens stand as they are",
-    ),
-    field("prompt_name", is_empty, NO_PROMPTS),
-    field("instruction", is_empty, NO_PROMPTS),
-    field("input_type", is_empty, NO_PROMPTS),
-    field("task", is_empty, NO_PROMPTS),
-    field("task_type", is_empty, NO_PROMPTS),
-    field("messages", is_empty, "only `input` is embedded"),
-    field("items", is_empty, "only `input` is embedded"),
-    field("output_dimension", never, "use `dimensions`"),
-    field("max_length", never, "use `truncate`"),
-    field("embedding_type", is_float, "numbers are floats"),
-    field("embedding_types", are_floats, "numbers are floats"),
-    field("output_dtype", is_float, "numbers are floats"),
-    field("embed_dtype", is_float, "numbers are floats"),
-    field("endianness", is_little, "the lowest byte comes first"),
-    field(
-        "late_chunking",
-        is_false,
-        "each input is embedded by itself",
-    ),
-    field("return_multivector", is_false, "each input has one vector"),
-    field(
-        "adapters",
-        is_empty,
-        "adapters cannot be chosen for a request",
-    ),
-];
-
-fn is_euclidean(value: &Value) -> bool {
-    value.as_f64() == Some(2.0)
-}
-
-fn is_float(value: &Value) -> bool {
-    value == "float" || value == "float32"
-}
-
-fn are_floats(value: &Value) -> bool {
-    value
-        .as_array()
-        .is_some_and(|types| types.iter().all(is_float))
-}
-
-fn is_little(value: &Value) -> bool {
-    value == "little" || value == "native"
-}
-
 impl LengthFields {
     fn is_one(&self) -> bool {
         [self.normalize, self.normalized, self.use_activation].contains(&Some(true))
@@ -143,16 +86,20 @@ impl Encoding for Request {
     const SUMMARY: &'static str = "Turn texts into vectors";
 
     fn parse(body: Body<'_>) -> Result<Self, Error> {
-        let body = json::object(body.bytes)?;
-        refused::check(&body, REFUSED)?;
-        Ok(Self {
-            fields: json::fields(&body)?,
-            truncation: json::fields(&body)?,
-            length: json::fields(&body)?,
-        })
+        let words::Body { value, renamed } = words::read(Api::Embeddings, body.bytes)?;
+        let read = || {
+            Ok(Self {
+                fields: json::fields(&value)?,
+                truncation: json::fields(&value)?,
+                length: json::fields(&value)?,
+                renamed: renamed.clone(),
+            })
+        };
+        renamed.name(read())
     }
 
     fn question(&self) -> Result<EmbedRequest, Error> {
+        let dimensions = DIMENSIONS.read("dimensions", self.fields.dimensions);
         Ok(EmbedRequest {
             model: self.fields.model.clone(),
             inputs: texts::read(
@@ -163,7 +110,7 @@ impl Encoding for Request {
                 EncoderInput::Tokens,
             )?,
             overflow: self.truncation.overflow(Overflow::Refuse)?,
-            dimensions: DIMENSIONS.read("dimensions", self.fields.dimensions)?.of(),
+            dimensions: self.renamed.name(dimensions)?.of(),
         })
     }
 
@@ -264,7 +211,7 @@ mod tests {
             ("prompt_name", json!("query")),
             ("input_type", json!("search_query")),
             ("task", json!("retrieval.query")),
-            ("output_dimension", json!(8)),
+            ("output_dimension", json!(-1)),
             ("embedding_types", json!(["float", "int8"])),
             ("output_dtype", json!("binary")),
             ("endianness", json!("big")),

@@ -13,13 +13,8 @@ use crate::{
     Error,
     grammar::{Only, grammar, json_schema},
     json::{fields, fields_at},
+    words::{TAGS, WHITESPACE},
 };
-
-/// Why nobody gets to say where JSON has whitespace.
-pub(super) const WHITESPACE: &str = "the whitespace of JSON cannot be chosen";
-
-/// Why only a whole answer has a grammar.
-pub(super) const TAGS: &str = "tagged parts of an answer cannot have grammars of their own";
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = openai::Grammar)]
@@ -31,9 +26,9 @@ pub(super) struct Fields {
 }
 
 /// What is not OpenAI's own. At most one grammar may be asked for; what is empty asks for none.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[schema(as = openai::GrammarExtras)]
-pub(super) struct Extras {
+pub(crate) struct Extras {
     #[schema(value_type = Option<StructuredOutputs>)]
     structured_outputs: Option<Value>,
     /// A JSON Schema, or the text of one.
@@ -91,7 +86,7 @@ impl Fields {
 }
 
 impl Extras {
-    pub(super) fn add_to(self, only: &mut Only) -> Result<(), Error> {
+    pub(crate) fn add_to(self, only: &mut Only) -> Result<(), Error> {
         if let Some(outputs) = self.structured_outputs {
             fields_at::<StructuredOutputs>(&outputs, "structured_outputs")?.add_to(only)?;
         }

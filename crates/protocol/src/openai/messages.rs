@@ -120,6 +120,30 @@ pub(super) fn conversation(turns: &[Value]) -> Result<Conversation, Error> {
     })
 }
 
+/// What `system` says before all turns, as Anthropic's and Ollama's clients have it.
+pub(crate) fn system(system: Option<&Value>) -> Result<Option<Message>, Error> {
+    let content = match system {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::String(text)) => vec![ContentPart::Text(text.clone())],
+        Some(Value::Array(parts)) => {
+            let mut content = Vec::new();
+            for part in parts::read_all(parts, "system", false)?.parts {
+                push(&mut content, part);
+            }
+            content
+        }
+        Some(_) => {
+            let message = "system must be a string or an array of text parts";
+            return Err(Error::invalid("system", message));
+        }
+    };
+    let message = Message {
+        content,
+        ..Message::text(Role::System, "")
+    };
+    Ok(Some(message).filter(|message| !message.joined_text().is_empty()))
+}
+
 /// Each result answers a call made before it, once. Results of functions of old know their name
 /// only.
 fn answer(

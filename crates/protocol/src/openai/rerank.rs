@@ -7,17 +7,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::{
-    refused::{self, Field, field, is_empty, is_false, is_one, is_true, is_zero, never},
-    truncation,
-    usage::PromptUsage,
+use super::{truncation, usage::PromptUsage};
+use crate::{
+    Body, Context, Dialect, Encoding, Error, json,
+    sentinel::RESULTS,
+    words::{self, Api},
 };
-use crate::{Body, Context, Dialect, Encoding, Error, json, sentinel::RESULTS};
 
 /// Documents of one request.
 const MAX_DOCUMENTS: usize = 10_000;
-const WHOLE: &str = "a document is scored as a whole, cut where the model's limit is";
-
 /// The body, types checked.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = openai::RerankRequest)]
@@ -39,8 +37,6 @@ struct Fields {
     documents: Vec<Value>,
     /// How many results are wanted, the best ones; 0: all.
     top_n: Option<i64>,
-    /// The same as Voyage calls it.
-    top_k: Option<i64>,
     /// Default: false.
     return_documents: Option<bool>,
     /// Fields of each document to be read, one below the other.
@@ -50,45 +46,9 @@ struct Fields {
 impl Fields {
     /// How many results are wanted; None: all.
     fn wanted(&self) -> Result<Option<u32>, Error> {
-        let top_n = RESULTS.read("top_n", self.top_n)?;
-        let top_k = RESULTS.read("top_k", self.top_k)?;
-        if self.top_n.is_some() && self.top_k.is_some() && top_n != top_k {
-            return Err(Error::invalid(
-                "top_k",
-                "top_k and top_n are two names for one thing, and say different things",
-            ));
-        }
-        Ok(top_n.or(top_k).of())
+        Ok(RESULTS.read("top_n", self.top_n)?.of())
     }
 }
-
-/// Would change the scores and cannot be had.
-const REFUSED: &[Field] = &[
-    field("max_chunks_per_doc", is_one, WHOLE),
-    field("overlap_tokens", is_zero, WHOLE),
-    field("max_tokens_per_doc", never, WHOLE),
-    field("max_tokens_per_query", never, WHOLE),
-    field("max_doc_length", never, WHOLE),
-    field("max_query_length", never, WHOLE),
-    field("raw_scores", is_false, "scores are from 0 to 1"),
-    field("use_activation", is_true, "scores are from 0 to 1"),
-    field(
-        "instruction",
-        is_empty,
-        "a model's own instruction is used; write yours into `query`",
-    ),
-    field(
-        "chat_template",
-        is_empty,
-        "query and document are arranged as the model was trained",
-    ),
-    field("return_embeddings", is_false, "use /v1/embeddings"),
-    field(
-        "adapters",
-        is_empty,
-        "adapters cannot be chosen for a request",
-    ),
-];
 
 impl Encoding for Request {
     type Question = RerankRequest;
@@ -98,12 +58,14 @@ impl Encoding for Request {
     const SUMMARY: &'static str = "Order documents by how well they answer a query";
 
     fn parse(body: Body<'_>) -> Result<Self, Error> {
-        let body = json::object(body.bytes)?;
-        refused::check(&body, REFUSED)?;
-        Ok(Self {
-            fields: json::fields(&body)?,
-            truncation: json::fields(&body)?,
-        })
+        let words::Body { value, renamed } = words::read(Api::Rerank, body.bytes)?;
+        let read = || {
+            Ok(Self {
+                fields: json::fields(&value)?,
+                truncation: json::fields(&value)?,
+            })
+        };
+        renamed.name(read())
     }
 
     fn question(&self) -> Result<RerankRequest, Error> {

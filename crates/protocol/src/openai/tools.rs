@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 
 use macmlx_inference::{ToolChoice, ToolDefinition};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::freeform;
-use crate::{Error, json::fields_at};
+use crate::{Error, function, json::fields_at};
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = openai::Tools)]
@@ -27,16 +27,7 @@ pub(crate) struct Fields {
 #[derive(Debug, Deserialize)]
 struct Tool {
     r#type: Option<String>,
-    function: Option<Value>,
     custom: Option<Value>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Function {
-    name: String,
-    description: Option<String>,
-    parameters: Option<Value>,
-    strict: Option<bool>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -73,7 +64,7 @@ pub(crate) struct Tools {
     pub(crate) definitions: Vec<ToolDefinition>,
     pub(crate) choice: ToolChoice,
     /// Each choice ends with its first call.
-    pub(super) is_one_call_at_most: bool,
+    pub(crate) is_one_call_at_most: bool,
     pub(super) calls: Calls,
 }
 
@@ -107,15 +98,28 @@ impl Fields {
         for (index, declared) in functions.iter().enumerate() {
             definitions.push(function(declared, &format!("functions[{index}]"))?);
         }
+        let is_single = self.tool_choice.as_ref().is_some_and(is_single);
         let choice = if calls.is_legacy {
             legacy_choice(self.function_call.as_ref(), &definitions)?
         } else {
-            choice(self.tool_choice.as_ref(), &mut definitions)?
+            // Some clients have tools and still choose as there were functions.
+            let (new, old) = (self.tool_choice.as_ref(), self.function_call.as_ref());
+            if let (Some(new), Some(old)) = (new, old)
+                && new != old
+            {
+                return Err(Error::invalid(
+                    "function_call",
+                    "function_call and tool_choice say different things; send one of them",
+                ));
+            }
+            choice(new.or(old), &mut definitions)?
         };
         Ok(Tools {
             definitions,
             choice,
-            is_one_call_at_most: calls.is_legacy || self.parallel_tool_calls == Some(false),
+            is_one_call_at_most: calls.is_legacy
+                || is_single
+                || self.parallel_tool_calls == Some(false),
             calls,
         })
     }
@@ -127,44 +131,36 @@ fn definition(
     path: &str,
     calls: &mut Calls,
 ) -> Result<Option<ToolDefinition>, Error> {
-    let tool: Tool = fields_at(tool, path)?;
-    let missing = |field: &str| {
-        let param = format!("{path}.{field}");
-        let message = format!("{param} is missing");
-        Error::invalid(param, message)
-    };
-    match tool.r#type.as_deref() {
-        None | Some("function") => {
-            let declared = tool.function.ok_or(missing("function"))?;
-            function(&declared, &format!("{path}.function")).map(Some)
-        }
-        Some("custom") => {
-            let declared = tool.custom.ok_or(missing("custom"))?;
-            let definition = custom(&declared, &format!("{path}.custom"))?;
+    let Tool { r#type, custom } = fields_at(tool, path)?;
+    match (r#type.as_deref(), custom, function::find(tool)) {
+        (Some("custom"), Some(declared), _) => {
+            let definition = self::custom(&declared, &format!("{path}.custom"))?;
             calls.custom.insert(definition.name.clone());
             Ok(Some(definition))
         }
-        Some(_) => Ok(None),
+        (_, _, Some(declared)) => declared.read(path).map(Some),
+        (None | Some("function"), ..) => Err(no_object(path, "function")),
+        (Some("custom"), ..) => Err(no_object(path, "custom")),
+        (Some(_), ..) => Ok(None),
     }
 }
 
+fn no_object(path: &str, field: &str) -> Error {
+    let param = format!("{path}.{field}");
+    let message = format!("{param} must be an object");
+    Error::invalid(param, message)
+}
+
 fn function(declared: &Value, path: &str) -> Result<ToolDefinition, Error> {
-    let function: Function = fields_at(declared, path)?;
-    let parameters = match function.parameters {
-        None | Some(Value::Null) => json!({"type": "object", "properties": {}}),
-        Some(schema @ Value::Object(_)) => schema,
-        Some(_) => {
-            let param = format!("{path}.parameters");
-            let message = format!("{param} must be a JSON Schema object");
-            return Err(Error::invalid(param, message));
+    match function::find(declared) {
+        Some(declared) => declared.read(path),
+        None if declared.is_object() => {
+            let param = format!("{path}.name");
+            let message = format!("{param} is missing");
+            Err(Error::invalid(param, message))
         }
-    };
-    Ok(ToolDefinition {
-        name: named(function.name, path)?,
-        description: function.description,
-        parameters,
-        strict: function.strict == Some(true),
-    })
+        None => Err(Error::invalid(path, format!("{path} must be an object"))),
+    }
 }
 
 fn custom(declared: &Value, path: &str) -> Result<ToolDefinition, Error> {
@@ -198,6 +194,11 @@ fn named(name: String, path: &str) -> Result<String, Error> {
     Ok(name)
 }
 
+/// Anthropic's way to ask for one call at most.
+pub(super) fn is_single(choice: &Value) -> bool {
+    choice["disable_parallel_tool_use"] == true
+}
+
 /// Reads `tool_choice`; tools that are not among the allowed ones are taken out.
 fn choice(
     choice: Option<&Value>,
@@ -213,8 +214,17 @@ fn choice(
                 let name = name.or_else(|| fields.get("name")).and_then(Value::as_str);
                 self::declared(name, &format!("tool_choice.{kind}.name"), definitions)
             }
+            // Anthropic's.
+            Some("tool") => {
+                let name = fields.get("name").and_then(Value::as_str);
+                self::declared(name, "tool_choice.name", definitions)
+            }
             Some("allowed_tools") => {
-                let allowed = fields.get("allowed_tools").unwrap_or(&Value::Null);
+                // The Responses API has no object within it.
+                let allowed = fields
+                    .get("allowed_tools")
+                    .or(choice)
+                    .unwrap_or(&Value::Null);
                 allow_only(allowed, definitions)?;
                 let mode = allowed.get("mode").and_then(Value::as_str);
                 self::mode(
@@ -225,10 +235,14 @@ fn choice(
             }
             // Some clients write the modes as objects.
             Some(mode) => self::mode(mode, "tool_choice.type", definitions),
-            None => Err(Error::invalid(
-                "tool_choice.type",
-                "tool_choice.type is missing",
-            )),
+            None => match fields.get("name").and_then(Value::as_str) {
+                // As functions of old are chosen.
+                name @ Some(_) => self::declared(name, "tool_choice.name", definitions),
+                None => Err(Error::invalid(
+                    "tool_choice.type",
+                    "tool_choice.type is missing",
+                )),
+            },
         },
         Some(_) => Err(Error::invalid(
             "tool_choice",
@@ -312,6 +326,8 @@ fn legacy_choice(
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::json::fields;
 

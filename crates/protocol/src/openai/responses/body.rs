@@ -38,6 +38,8 @@ pub struct Body {
     pub(super) tools: Option<Vec<Value>>,
     pub(super) tool_choice: Option<Value>,
     pub(super) parallel_tool_calls: Option<bool>,
+    /// As chat completions have it.
+    pub(super) logprobs: Option<bool>,
     pub(super) top_logprobs: Option<i64>,
     pub(super) temperature: Option<f64>,
     pub(super) top_p: Option<f64>,

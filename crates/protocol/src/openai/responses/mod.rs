@@ -13,7 +13,6 @@ mod input;
 mod items;
 pub mod list;
 mod open_item;
-mod refused;
 mod request;
 mod response;
 mod sealed;

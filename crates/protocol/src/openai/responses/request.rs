@@ -11,14 +11,20 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{
-    super::{grammar, reasoning, sampling, sampling::checked, stop},
+    super::{grammar, reasoning, sampling, sampling::checked, stop, tools::is_single},
     body::{Body, Conversation, Input},
     encoder::{Encoder, Options},
     input::{self, Turns},
-    items, refused,
+    items,
     tools::{Callee, Offer, Toolbox},
 };
-use crate::{Context, Error, Translation, grammar::Only, json, sentinel::ANSWER_TOKENS};
+use crate::{
+    Context, Error, Translation,
+    grammar::Only,
+    json,
+    sentinel::ANSWER_TOKENS,
+    words::{self, Api, Renamed},
+};
 
 /// The body, types checked.
 #[derive(Debug)]
@@ -28,6 +34,7 @@ pub struct Request {
     stop: stop::Fields,
     reasoning: reasoning::Fields,
     grammar: grammar::Extras,
+    renamed: Renamed,
 }
 
 /// What comes before a request's own input.
@@ -49,14 +56,18 @@ pub struct Past {
 
 impl Request {
     pub(super) fn parse(body: &[u8]) -> Result<Self, Error> {
-        let body = json::object(body)?;
-        refused::check(&body)?;
+        let words::Body { value, renamed } = words::read(Api::Responses, body)?;
+        renamed.clone().name(Self::read(&value, renamed))
+    }
+
+    fn read(body: &Value, renamed: Renamed) -> Result<Self, Error> {
         let request = Self {
-            body: json::fields(&body)?,
-            sampling: json::fields(&body)?,
-            stop: json::fields(&body)?,
-            reasoning: json::fields(&body)?,
-            grammar: json::fields(&body)?,
+            body: json::fields(body)?,
+            sampling: json::fields(body)?,
+            stop: json::fields(body)?,
+            reasoning: json::fields(body)?,
+            grammar: json::fields(body)?,
+            renamed,
         };
         if request.body.previous_response_id.is_some() && request.body.conversation.is_some() {
             return Err(Error::invalid(
@@ -107,12 +118,18 @@ impl Request {
     /// What the backend is to do, and the encoder for what it will say. `past` holds what
     /// [`Self::follows`] and [`Self::references`] asked for.
     pub fn translate(self, past: &Past, context: Context) -> Result<Translation<Encoder>, Error> {
+        self.renamed.clone().translation(self.asked(past, context))
+    }
+
+    fn asked(self, past: &Past, context: Context) -> Result<Translation<Encoder>, Error> {
         let wants_stream = self.wants_stream();
         let include = self.body.include.as_deref().unwrap_or_default();
         let includes = |what: &str| include.iter().any(|included| included == what);
         let top_logprobs =
             checked("top_logprobs", self.body.top_logprobs, 0..=20)?.unwrap_or(0) as u8;
-        let wants_logprobs = top_logprobs > 0 || includes("message.output_text.logprobs");
+        let wants_logprobs = top_logprobs > 0
+            || self.body.logprobs == Some(true)
+            || includes("message.output_text.logprobs");
         let wants_sealed_reasoning = includes("reasoning.encrypted_content");
         let max_tokens = ANSWER_TOKENS.read("max_output_tokens", self.body.max_output_tokens)?;
         let mut stop = self.stop.into_conditions(1, None)?;
@@ -152,7 +169,8 @@ impl Request {
     /// What `POST /v1/responses/input_tokens` asks: the prompt, to be counted.
     pub fn count(self, past: &Past) -> Result<TokenizeRequest, Error> {
         let model = self.body.model.clone();
-        let conversed = converse(self.body, past, self.reasoning, "")?;
+        let conversed = converse(self.body, past, self.reasoning, "");
+        let conversed = self.renamed.name(conversed)?;
         Ok(TokenizeRequest {
             model,
             input: TokenizeInput::Chat {
@@ -300,7 +318,8 @@ fn converse(
             messages,
             tools: definitions,
             tool_choice: choice,
-            single_tool_call: body.parallel_tool_calls == Some(false),
+            single_tool_call: body.parallel_tool_calls == Some(false)
+                || body.tool_choice.as_ref().is_some_and(is_single),
             template_kwargs,
             continue_final_message: false,
         },

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::freeform;
-use crate::{Error, json::fields_at};
+use crate::{Error, function, json::fields_at};
 
 /// Name under which the search for tools is offered.
 pub(super) const SEARCH: &str = "tool_search";
@@ -24,7 +24,6 @@ struct Tool {
     name: Option<String>,
     description: Option<String>,
     parameters: Option<Value>,
-    strict: Option<bool>,
     format: Option<Format>,
     tools: Option<Vec<Value>>,
     execution: Option<String>,
@@ -121,18 +120,14 @@ impl Toolbox {
         namespace: Option<&Namespace<'_>>,
         takes_deferred: bool,
     ) -> Result<(), Error> {
-        let tool: Tool = fields_at(tool, path)?;
+        let given = tool;
+        let tool: Tool = fields_at(given, path)?;
         if tool.defer_loading == Some(true) && !takes_deferred {
             return Ok(());
         }
+        let declared = function::find(given);
         let kind = match tool.r#type.as_deref() {
-            None => {
-                let param = format!("{path}.type");
-                let message = format!("{param} is missing");
-                return Err(Error::invalid(param, message));
-            }
-            Some("function") => Kind::Function,
-            Some("custom") => Kind::Custom,
+            Some("custom") if declared.is_none() => Kind::Custom,
             Some(SEARCH) if tool.execution.as_deref() == Some("client") => Kind::Search,
             Some("namespace") if namespace.is_none() => {
                 let name = named(tool.name, path)?;
@@ -144,25 +139,50 @@ impl Toolbox {
                 let path = format!("{path}.tools");
                 return self.add_all(&tools, &path, Some(&inner), takes_deferred);
             }
+            _ if declared.is_some() => Kind::Function,
+            None => {
+                let param = format!("{path}.type");
+                let message = format!("{param} is missing");
+                return Err(Error::invalid(param, message));
+            }
+            Some("function") => return named(tool.name, path).map(drop),
             Some(_) => return Ok(()),
+        };
+        let function = match declared {
+            Some(declared) if kind == Kind::Function => Some(declared.read(path)?),
+            _ => None,
         };
         let name = match kind {
             Kind::Search => SEARCH.to_owned(),
-            Kind::Function | Kind::Custom => named(tool.name, path)?,
+            Kind::Function | Kind::Custom => match &function {
+                Some(function) => function.name.clone(),
+                None => named(tool.name, path)?,
+            },
         };
         let offered = model_name(namespace.map(|namespace| namespace.name), &name);
         if self.callees.contains_key(&offered) {
             // Found again, or declared twice: the first stands.
             return Ok(());
         }
-        let mut description = tool.description.filter(|text| !text.is_empty());
+        let (description, strict, function_schema) = match function {
+            Some(function) => (
+                function.description,
+                function.strict,
+                Some(function.parameters),
+            ),
+            None => (tool.description, false, None),
+        };
+        let mut description = description.filter(|text| !text.is_empty());
         let regex = tool.format.as_ref().and_then(Format::regex);
         let parameters = match kind {
             Kind::Custom => {
                 description = with_grammar(description, tool.format.as_ref());
                 freeform::parameters(regex)
             }
-            Kind::Function | Kind::Search => schema(tool.parameters, path)?,
+            Kind::Function | Kind::Search => match function_schema {
+                Some(parameters) => parameters,
+                None => schema(tool.parameters, path)?,
+            },
         };
         if let Some(about) = namespace.and_then(|namespace| namespace.unsaid(&self.callees)) {
             // Long words about a whole namespace are said once.
@@ -176,7 +196,7 @@ impl Toolbox {
             description,
             parameters,
             strict: match kind {
-                Kind::Function => tool.strict == Some(true),
+                Kind::Function => strict,
                 Kind::Custom => regex.is_some(),
                 Kind::Search => false,
             },
@@ -196,8 +216,12 @@ impl Toolbox {
             None | Some(Value::Null) => ToolChoice::Auto,
             Some(Value::String(mode)) => self.mode(mode, "tool_choice")?,
             Some(Value::Object(fields)) => {
+                // Chat completions have an object within it.
+                let kind = fields.get("type").and_then(Value::as_str);
+                let inner = kind.and_then(|kind| fields.get(kind)?.as_object());
+                let fields = inner.unwrap_or(fields);
                 let text = |name: &str| fields.get(name).and_then(Value::as_str);
-                match (text("type"), text("name")) {
+                match (kind, text("name")) {
                     (Some("allowed_tools"), _) => {
                         let allowed = fields.get("tools").and_then(Value::as_array);
                         let Some(allowed) = allowed else {
@@ -209,17 +233,18 @@ impl Toolbox {
                         self.allow_only(allowed);
                         self.mode(text("mode").unwrap_or("auto"), "tool_choice.mode")?
                     }
-                    (Some("function" | "custom"), Some(name)) => {
+                    // Anthropic's, and that of functions of old.
+                    (Some("function" | "custom" | "tool") | None, Some(name)) => {
                         self.named(&model_name(text("namespace"), name))?
                     }
-                    (Some("function" | "custom"), None) => {
+                    (Some("function" | "custom" | "tool"), None) => {
                         return Err(Error::invalid(
                             "tool_choice.name",
                             "tool_choice.name is missing",
                         ));
                     }
                     (Some(SEARCH), _) => self.named(SEARCH)?,
-                    (Some(mode @ ("auto" | "none" | "required")), _) => {
+                    (Some(mode @ ("auto" | "none" | "required" | "any")), _) => {
                         self.mode(mode, "tool_choice.type")?
                     }
                     (Some(hosted), _) => {
@@ -280,6 +305,7 @@ impl Toolbox {
         let callees = &self.callees;
         let is_allowed = |offered: &str| {
             allowed.iter().any(|tool| {
+                let tool = tool.get("function").unwrap_or(tool);
                 let text = |name: &str| tool.get(name).and_then(Value::as_str);
                 match (text("type"), text("name")) {
                     (Some(SEARCH), _) => offered == SEARCH,
