@@ -6,9 +6,9 @@ use axum::{
     Json,
     extract::{Path, State},
 };
+use macmlx_fit::{Fit, Question, StoredWeights};
 use macmlx_store::{
     disk,
-    fit::{self, Fit, Question, StoredWeights},
     hub::{Card, Connection, Error, Hub, Listed, Reference, Repository, Search},
 };
 use serde::{Deserialize, Serialize};
@@ -283,7 +283,7 @@ fn detail(sources: &Sources, repository: Repository, card: Card) -> HubModelDeta
                 context_tokens: None,
                 other_models_bytes: other_models_bytes(sources, &model.id),
             };
-            fit::estimate(&question, &sources.models.fit)
+            macmlx_fit::estimate(&question, &sources.models.fit)
         });
     HubModelDetail {
         commit: repository.commit,

@@ -1,5 +1,6 @@
 //! What the engine is told once, when it is made.
 
+use macmlx_models::LoadOptions;
 pub use macmlx_models::cache::KvQuantization;
 
 /// Limits and choices of an [`crate::Engine`], by value: nothing here is read from the environment.
@@ -13,8 +14,7 @@ pub struct EngineOptions {
     /// Requests that may wait before new ones are refused as overloaded.
     pub queue_limit: usize,
     /// Where quantized kernels are slow, weights are held dequantized up to this many bytes.
-    /// `None`: the model loader's own default.
-    pub dequantize_budget_bytes: Option<u64>,
+    pub dequantize_budget_bytes: u64,
     /// Bytes that the weights of all models in memory may take; a model that exceeds it is refused.
     /// `None`: as much as there is.
     pub memory_limit_bytes: Option<u64>,
@@ -28,7 +28,7 @@ impl Default for EngineOptions {
             max_batch: 32,
             prefill_chunk: 512,
             queue_limit: 256,
-            dequantize_budget_bytes: None,
+            dequantize_budget_bytes: LoadOptions::default().dequantize_budget_bytes,
             memory_limit_bytes: None,
             kv_quantization: None,
         }

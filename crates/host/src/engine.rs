@@ -1,27 +1,72 @@
-//! Settings as the engine's options.
+//! Settings as the engine's options, and as what the engine will make of a machine and a model.
 
-use macmlx_engine::{EngineOptions, KvQuantization};
+use macmlx_engine::EngineOptions;
+use macmlx_fit::{Budget, Holding, KvQuantization, Machine, Precision, StoredWeights};
 use macmlx_inference::{ModelCard, ModelTask};
 use macmlx_settings::Settings;
+use serde_json::Value;
 
 pub(crate) fn options(settings: &Settings) -> EngineOptions {
     EngineOptions {
         max_batch: settings.max_batch_size.max(1) as usize,
         prefill_chunk: settings.prefill_chunk_tokens.max(1) as usize,
         queue_limit: settings.max_waiting_requests as usize,
-        dequantize_budget_bytes: Some(budget_bytes(settings)),
-        memory_limit_bytes: settings
-            .max_resident_memory_gb
-            .map(|gb| (gb.max(0.0) * f64::from(1 << 30)) as u64),
-        // Zero bits is how some clients write "not quantized".
-        kv_quantization: settings
-            .kv_bits
-            .filter(|bits| *bits > 0)
-            .map(|bits| KvQuantization {
-                bits: i32::from(bits),
-                group_size: i32::try_from(settings.kv_group_size).unwrap_or(i32::MAX),
-                start: settings.kv_quantization_start as usize,
-            }),
+        dequantize_budget_bytes: settings.dequantize_budget_bytes(),
+        memory_limit_bytes: settings.max_resident_memory_bytes(),
+        kv_quantization: kv_quantization(settings),
+    }
+}
+
+/// What a machine with so much memory offers to models.
+pub(crate) fn machine(memory_bytes: u64, settings: &Settings) -> Machine {
+    let budget = match gpu_working_set_bytes(memory_bytes) {
+        Some(bytes) => Budget::of_gpu(bytes),
+        None => Budget::of_memory(memory_bytes),
+    };
+    Machine {
+        budget: match settings.max_resident_memory_bytes() {
+            Some(bytes) => budget.limited(bytes, "maxResidentMemoryGB of the settings"),
+            None => budget,
+        },
+        precision: precision(settings),
+        kv_quantization: kv_quantization(settings),
+        prefill_chunk_tokens: settings.prefill_chunk_tokens.max(1),
+    }
+}
+
+/// How a model's weights will be held once loaded, in words for a person. `config` is the model's
+/// `config.json`.
+pub(crate) fn weights_plan(settings: &Settings, card: &ModelCard, config: &Value) -> String {
+    plan(precision(settings), card, config)
+}
+
+fn plan(precision: Precision, card: &ModelCard, config: &Value) -> String {
+    let weights = StoredWeights {
+        size_bytes: card.size_bytes,
+        parameters: card.parameters,
+    };
+    let (holding, bytes) = weights.held(config, precision);
+    let form = card.quantization.as_deref().unwrap_or("as stored");
+    let plan = holding.describe(form, bytes);
+    match (holding, card.parameters) {
+        (Holding::Packed, Some(parameters)) => format!(
+            "{plan}, since float32 weights would need {} MB, more than dequantizeBudgetGB",
+            (parameters * 4).div_ceil(1_000_000)
+        ),
+        _ => plan,
+    }
+}
+
+/// Whether models run on a GPU here.
+const HAS_GPU: bool = cfg!(all(target_os = "macos", target_arch = "aarch64"));
+
+fn precision(settings: &Settings) -> Precision {
+    if HAS_GPU {
+        Precision::Checkpoint
+    } else {
+        Precision::Float32 {
+            dequantize_budget_bytes: settings.dequantize_budget_bytes(),
+        }
     }
 }
 
@@ -42,47 +87,29 @@ pub(crate) fn can_run(card: &ModelCard, memory_bytes: u64) -> bool {
 
 /// What the GPU of a machine may hold, where models run on one: what Metal recommends is about three
 /// quarters of the memory.
-pub(crate) fn gpu_working_set_bytes(memory_bytes: u64) -> Option<u64> {
-    cfg!(all(target_os = "macos", target_arch = "aarch64")).then_some(memory_bytes / 4 * 3)
+fn gpu_working_set_bytes(memory_bytes: u64) -> Option<u64> {
+    HAS_GPU.then_some(memory_bytes / 4 * 3)
 }
 
-fn budget_bytes(settings: &Settings) -> u64 {
-    (settings.dequantize_budget_gb.max(0.0) * f64::from(1 << 30)) as u64
-}
-
-/// How a model's weights will be held once loaded, in words for a person.
-pub(crate) fn weights_plan(settings: &Settings, card: &ModelCard) -> String {
-    let stored = card.quantization.as_deref().unwrap_or("as stored");
-    if cfg!(all(target_os = "macos", target_arch = "aarch64")) {
-        return format!("{stored}, as in its files, on the GPU");
-    }
-    let Some(parameters) = card.parameters else {
-        return "float32".into();
-    };
-    let float32_bytes = parameters * 4;
-    let megabytes = float32_bytes.div_ceil(1_000_000);
-    let is_quantized = !matches!(stored, "bf16" | "f16" | "f32");
-    match (is_quantized, float32_bytes <= budget_bytes(settings)) {
-        (false, _) => format!("float32 ({megabytes} MB)"),
-        (true, true) => format!("{stored}, dequantized to float32 ({megabytes} MB)"),
-        (true, false) => format!(
-            "{stored}, computed in float32 (float32 weights would need {megabytes} MB, more than \
-             dequantizeBudgetGB)"
-        ),
-    }
+fn kv_quantization(settings: &Settings) -> Option<KvQuantization> {
+    // Zero bits is how some clients write "not quantized".
+    let bits = settings.kv_bits.filter(|bits| *bits > 0)?;
+    Some(KvQuantization {
+        bits,
+        group_size: settings.kv_group_size.max(1),
+        start: settings.kv_quantization_start as usize,
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn limits_nobody_set_are_the_engines_own() {
-        let expected = EngineOptions {
-            dequantize_budget_bytes: Some(4 << 30),
-            ..EngineOptions::default()
-        };
-        assert_eq!(options(&Settings::default()), expected);
+        assert_eq!(options(&Settings::default()), EngineOptions::default());
     }
 
     #[test]
@@ -109,23 +136,59 @@ mod tests {
 
     #[test]
     fn limits_are_handed_over() {
-        let options = options(&Settings {
+        let settings = Settings {
             kv_bits: Some(8),
             kv_group_size: 32,
+            kv_quantization_start: 100,
             dequantize_budget_gb: 1.5,
             max_resident_memory_gb: Some(2.5),
             max_batch_size: 0,
             ..Settings::default()
-        });
-        assert_eq!(options.dequantize_budget_bytes, Some(3 << 29));
+        };
+        let options = options(&settings);
+        assert_eq!(options.dequantize_budget_bytes, 3 << 29);
         assert_eq!(options.memory_limit_bytes, Some(5 << 29));
         assert_eq!(options.max_batch, 1);
-        let quantization = options.kv_quantization.unwrap();
-        assert_eq!((quantization.bits, quantization.group_size), (8, 32));
+        let quantization = Some(KvQuantization {
+            bits: 8,
+            group_size: 32,
+            start: 100,
+        });
+        assert_eq!(options.kv_quantization, quantization);
+        let machine = machine(64 << 30, &settings);
+        assert_eq!(machine.kv_quantization, quantization);
+        assert_eq!(machine.budget.bytes, 5 << 29);
+        assert!(machine.budget.source.contains("maxResidentMemoryGB"));
         let off = Settings {
             kv_bits: Some(0),
             ..Settings::default()
         };
         assert_eq!(super::options(&off).kv_quantization, None);
+        assert_eq!(super::machine(64 << 30, &off).kv_quantization, None);
+    }
+
+    #[test]
+    fn a_plan_says_what_a_setting_would_change() {
+        let card = ModelCard {
+            size_bytes: 6_000_000,
+            quantization: Some("4-bit".into()),
+            parameters: Some(10_000_000),
+            ..ModelCard::scripted("org/m")
+        };
+        let config = json!({"quantization": {"bits": 4, "group_size": 32}});
+        for (dequantize_budget_bytes, expected) in [
+            (40_000_000, "4-bit, dequantized to float32 (40 MB)"),
+            (
+                39_999_999,
+                "4-bit, computed in float32 (7 MB), since float32 weights would need 40 MB, more \
+                 than dequantizeBudgetGB",
+            ),
+        ] {
+            let precision = Precision::Float32 {
+                dequantize_budget_bytes,
+            };
+            assert_eq!(plan(precision, &card, &config), expected);
+        }
+        assert_eq!(plan(Precision::Checkpoint, &card, &config), "4-bit (6 MB)");
     }
 }

@@ -114,9 +114,11 @@ impl Host {
         Ok(card.id.clone())
     }
 
-    /// How a model's weights will be held once loaded, in words for a person.
+    /// How a model's weights will be held once loaded, in words for a person. Reads the model's
+    /// files.
     pub fn weights_plan(&self, card: &ModelCard) -> String {
-        engine::weights_plan(&self.settings, card)
+        let description = macmlx_store::models::describe(card);
+        engine::weights_plan(&self.settings, card, &description.config)
     }
 
     /// Where models are.

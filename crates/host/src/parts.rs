@@ -22,7 +22,7 @@ use macmlx_inference::{Backend, Catalog, ModelCard, TimeToLive};
 use macmlx_mcp::{Approvals, LoginShell, Pool, PoolSetup, ToolLoop};
 use macmlx_server::{ApiKey, ApiKeySource, Options};
 use macmlx_settings::{Home, McpServers, ModelParametersFolder, ToolPolicies};
-use macmlx_store::{conversations::Conversations, downloads::Downloads, fit, models::Files};
+use macmlx_store::{conversations::Conversations, downloads::Downloads, models::Files};
 use tokio::task::{AbortHandle, JoinHandle};
 
 use crate::{
@@ -240,13 +240,8 @@ impl Parts {
         tokio::join!(self.pool.stop(), self.downloads.close());
     }
 
-    fn fit(&self, host: &Host) -> fit::Machine {
-        let memory_bytes = self.machine.memory_total_bytes();
-        fit::Machine::new(
-            memory_bytes,
-            engine::gpu_working_set_bytes(memory_bytes),
-            &host.settings,
-        )
+    fn fit(&self, host: &Host) -> macmlx_fit::Machine {
+        engine::machine(self.machine.memory_total_bytes(), &host.settings)
     }
 }
 

@@ -4,6 +4,7 @@
 //! times slower in half precision than in float32, and its quantized product pays for each row
 //! again, so there everything is float32 and many rows go through BLAS.
 
+use macmlx_fit::{Holding, Precision};
 use mlx_rs::{Device, DeviceType, Dtype};
 
 use crate::Result;
@@ -29,10 +30,7 @@ const BLAS_ROWS: i32 = 10;
 /// The resolved policy that layers are built by.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Compute {
-    /// Dtype of floating-point weights; `None` keeps the checkpoint's.
-    pub(crate) dtype: Option<Dtype>,
-    /// Whether quantized weights are dequantized at load.
-    pub(crate) dequantize: bool,
+    pub(crate) holding: Holding,
     /// Rows from which a quantized product dequantizes first; `None` never does.
     pub(crate) blas_rows: Option<i32>,
     /// Whether to spend arithmetic to save operations. On the CPU MLX's norm, rotation and attention
@@ -42,11 +40,12 @@ pub(crate) struct Compute {
 }
 
 impl Compute {
-    /// `policy` on MLX's default device, for a model that takes `float32_bytes` in float32.
+    /// `policy` on MLX's default device, for a model of so many parameters.
     pub(crate) fn new(
         policy: ComputePolicy,
-        float32_bytes: u64,
-        budget_bytes: u64,
+        dequantize_budget_bytes: u64,
+        is_quantized: bool,
+        parameters: u64,
     ) -> Result<Self> {
         let on_cpu = matches!(Device::try_default()?.get_type()?, DeviceType::Cpu);
         let in_float32 = match policy {
@@ -54,20 +53,22 @@ impl Compute {
             ComputePolicy::Checkpoint => false,
             ComputePolicy::Float32 => true,
         };
-        Ok(if in_float32 {
-            Self {
-                dtype: Some(Dtype::Float32),
-                dequantize: float32_bytes <= budget_bytes,
-                blas_rows: Some(BLAS_ROWS),
-                saves_operations: on_cpu,
+        let precision = if in_float32 {
+            Precision::Float32 {
+                dequantize_budget_bytes,
             }
         } else {
-            Self {
-                dtype: None,
-                dequantize: false,
-                blas_rows: None,
-                saves_operations: false,
-            }
+            Precision::Checkpoint
+        };
+        Ok(Self {
+            holding: Holding::of(precision, is_quantized, parameters),
+            blas_rows: in_float32.then_some(BLAS_ROWS),
+            saves_operations: in_float32 && on_cpu,
         })
+    }
+
+    /// Dtype of floating-point weights; `None` keeps the checkpoint's.
+    pub(crate) fn dtype(&self) -> Option<Dtype> {
+        self.holding.is_float32().then_some(Dtype::Float32)
     }
 }

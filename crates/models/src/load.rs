@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, path::Path};
 
+use macmlx_fit::count_parameters;
 use mlx_rs::{Array, Dtype};
 use serde_json::{Map, Value};
 
@@ -54,7 +55,7 @@ pub struct ModelFacts {
     pub vocab_size: u32,
     /// Bytes of the weights as they are held.
     pub weights_bytes: u64,
-    /// How weights are held, for people: `4-bit, dequantized to float32 (538 MB)`.
+    /// How weights are held, as [`macmlx_fit::Holding::describe`] says it.
     pub weights: String,
 }
 
@@ -92,7 +93,7 @@ pub fn load(folder: &Path, options: &LoadOptions) -> Result<LoadedModel> {
         .config
         .get("max_position_embeddings")
         .and_then(Value::as_u64);
-    let config = Value::Object(std::mem::take(&mut checkpoint.config));
+    let config = checkpoint.config.take();
     let model = arch::build(&checkpoint.model_type, config, &mut checkpoint.weights)?;
     let vocab_size = model.vocab_size();
     Ok(LoadedModel {
@@ -109,7 +110,7 @@ pub fn load(folder: &Path, options: &LoadOptions) -> Result<LoadedModel> {
 pub fn load_encoder(folder: &Path, options: &EncoderOptions) -> Result<LoadedEncoder> {
     let mut checkpoint = Checkpoint::open(folder, &options.load, arch::encoder_types())?;
     let purpose = Purpose::of(&checkpoint.config, options)?;
-    let config = Value::Object(std::mem::take(&mut checkpoint.config));
+    let config = checkpoint.config.take();
     let mut positions = None;
     let builder = EncoderBuilder {
         weights: &mut checkpoint.weights,
@@ -134,7 +135,7 @@ enum Purpose {
 }
 
 impl Purpose {
-    fn of(config: &Map<String, Value>, options: &EncoderOptions) -> Result<Self> {
+    fn of(config: &Value, options: &EncoderOptions) -> Result<Self> {
         let architecture = config
             .get("architectures")
             .and_then(|names| names.get(0))
@@ -198,7 +199,8 @@ impl EncoderBuilder<'_> {
 /// A folder's config and tensors on the way to a model.
 struct Checkpoint {
     model_type: String,
-    config: Map<String, Value>,
+    /// `config.json`, until the architecture takes it.
+    config: Value,
     stored: Stored,
     compute: Compute,
     weights: Weights,
@@ -226,9 +228,15 @@ impl Checkpoint {
         }
         let quantization = Quantization::from_config(&config)?;
         let arrays = load_arrays(folder)?;
-        let stored = Stored::of(&arrays, &quantization);
-        let budget_bytes = options.dequantize_budget_bytes;
-        let compute = Compute::new(options.compute, stored.float32_bytes, budget_bytes)?;
+        let config = Value::Object(config);
+        let stated = macmlx_fit::Quantization::of(&config);
+        let stored = Stored::of(&arrays, &stated);
+        let compute = Compute::new(
+            options.compute,
+            options.dequantize_budget_bytes,
+            stated.is_quantized(),
+            stored.parameters,
+        )?;
         Ok(Self {
             model_type,
             config,
@@ -242,12 +250,12 @@ impl Checkpoint {
     fn finish(mut self, context_length: Option<u64>, vocab_size: u32) -> Result<ModelFacts> {
         self.weights.finish()?;
         mlx_rs::memory::clear_cache()?;
-        let held_bytes = self.weights.held_bytes();
+        let held_bytes = self.weights.held_bytes() as u64;
         Ok(ModelFacts {
             context_length: context_length.and_then(|length| u32::try_from(length).ok()),
             vocab_size,
-            weights_bytes: held_bytes as u64,
-            weights: self.stored.describe(self.compute, held_bytes),
+            weights_bytes: held_bytes,
+            weights: self.compute.holding.describe(&self.stored.form, held_bytes),
             model_type: self.model_type,
         })
     }
@@ -255,57 +263,34 @@ impl Checkpoint {
 
 /// What the files hold.
 struct Stored {
-    /// `4-bit` or `bfloat16`.
-    format: String,
-    is_quantized: bool,
-    /// Bytes of all of it as float32.
-    float32_bytes: u64,
+    /// The form, for people: `4-bit` or `bf16`.
+    form: String,
+    /// Values of the model as it was made.
+    parameters: u64,
 }
 
 impl Stored {
-    fn of(arrays: &HashMap<String, Array>, quantization: &Quantization) -> Self {
-        let mut float32_bytes = 0;
+    fn of(arrays: &HashMap<String, Array>, quantization: &macmlx_fit::Quantization) -> Self {
+        let elements = |(key, array): (_, &Array)| (String::as_str(key), array.size() as u64);
+        let counts = arrays.iter().map(elements).collect();
         let mut by_dtype: HashMap<&str, usize> = HashMap::new();
-        for (key, array) in arrays {
-            let quantized = key.strip_suffix(".weight").and_then(|path| {
-                let scales = arrays.get(&format!("{path}.scales"))?;
-                Some(quantization.group_size(path)? * scales.size())
-            });
-            float32_bytes += 4 * quantized.unwrap_or(array.size()) as u64;
+        for array in arrays.values() {
             *by_dtype.entry(dtype_name(array.dtype())).or_default() += array.size();
         }
         let most = by_dtype.into_iter().max_by_key(|(_, size)| *size);
-        let dtype = most.map_or("empty", |(name, _)| name).to_owned();
-        let format = quantization
-            .bits
-            .map_or(dtype, |bits| format!("{bits}-bit"));
+        let dtype = || most.map_or("empty", |(name, _)| name).to_owned();
         Self {
-            format,
-            is_quantized: quantization.bits.is_some(),
-            float32_bytes,
+            form: quantization.name().unwrap_or_else(dtype),
+            parameters: count_parameters(&counts, quantization),
         }
-    }
-
-    fn describe(&self, compute: Compute, held_bytes: usize) -> String {
-        let held = match (compute.dtype, self.is_quantized, compute.dequantize) {
-            (Some(_), true, true) => ", dequantized to float32",
-            (Some(_), true, false) => ", computed in float32",
-            (Some(_), false, _) if self.format != "float32" => ", converted to float32",
-            _ => "",
-        };
-        format!(
-            "{}{held} ({} MB)",
-            self.format,
-            held_bytes.div_ceil(1_000_000)
-        )
     }
 }
 
 fn dtype_name(dtype: Dtype) -> &'static str {
     match dtype {
-        Dtype::Bfloat16 => "bfloat16",
-        Dtype::Float16 => "float16",
-        Dtype::Float32 => "float32",
+        Dtype::Bfloat16 => "bf16",
+        Dtype::Float16 => "f16",
+        Dtype::Float32 => "f32",
         _ => "integers",
     }
 }

@@ -243,9 +243,9 @@ fn facts_say_how_weights_are_held() {
     );
     assert!(dequantized.weights_bytes > 3 * quantized.weights_bytes);
     let half = facts("llama", ComputePolicy::Float32, 0);
-    assert!(half.weights.starts_with("float16, converted to float32 ("));
+    assert!(half.weights.starts_with("f16, converted to float32 ("));
     let kept = facts("qwen2", ComputePolicy::Checkpoint, 0);
-    assert!(kept.weights.starts_with("bfloat16 ("));
+    assert!(kept.weights.starts_with("bf16 ("));
     assert_eq!((kept.context_length, kept.vocab_size), (Some(512), 96));
     assert_eq!(kept.model_type, "qwen2");
 }

@@ -45,8 +45,8 @@ struct Generation {
 
 #[derive(Deserialize)]
 struct Kv {
-    bits: i32,
-    group_size: i32,
+    bits: u8,
+    group_size: u32,
 }
 
 struct Fixture {

@@ -120,6 +120,23 @@ pub(crate) const READ_AT_START: &[&str] = &[
     "maxResidentMemoryGB",
 ];
 
+impl Settings {
+    /// [`Self::dequantize_budget_gb`] in bytes.
+    pub fn dequantize_budget_bytes(&self) -> u64 {
+        bytes_of_gb(self.dequantize_budget_gb)
+    }
+
+    /// [`Self::max_resident_memory_gb`] in bytes.
+    pub fn max_resident_memory_bytes(&self) -> Option<u64> {
+        self.max_resident_memory_gb.map(bytes_of_gb)
+    }
+}
+
+/// Gigabytes are those of memory, of 1024 × 1024 × 1024 bytes. Less than none is none.
+fn bytes_of_gb(gigabytes: f64) -> u64 {
+    (gigabytes.max(0.0) * f64::from(1 << 30)) as u64
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {

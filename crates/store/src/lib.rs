@@ -3,7 +3,6 @@
 pub mod conversations;
 pub mod disk;
 pub mod downloads;
-pub mod fit;
 pub mod hub;
 pub mod logs;
 pub mod models;

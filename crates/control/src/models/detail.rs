@@ -7,11 +7,9 @@ use axum::{
     extract::{Path, State},
     http::StatusCode,
 };
+use macmlx_fit::{Fit, Question, StoredWeights};
 use macmlx_inference::{ModelDescription, ModelFilesError, ModelTask};
-use macmlx_store::{
-    fit::{self, Fit, Question, StoredWeights},
-    models::Entry,
-};
+use macmlx_store::models::Entry;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::{IntoParams, ToSchema};
@@ -198,7 +196,7 @@ fn estimate(
         context_tokens,
         other_models_bytes: snapshot.others_bytes(&entry.id),
     };
-    fit::estimate(&question, &models.fit)
+    macmlx_fit::estimate(&question, &models.fit)
 }
 
 fn object(value: Value) -> Option<Map<String, Value>> {

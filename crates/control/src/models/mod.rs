@@ -11,7 +11,7 @@ use std::{
 
 use macmlx_inference::{Backend, Catalog, ModelCard, ModelFiles, ModelTask, ModelTraits};
 use macmlx_settings::{Aliases, LiveSettings};
-use macmlx_store::{fit, models::Library};
+use macmlx_store::models::Library;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{Activity, Problem, activity::lock, events::Events};
@@ -33,7 +33,7 @@ pub struct Models {
     /// Every `model_type` that it can have embed or rerank.
     pub encoder_types: Vec<&'static str>,
     /// What models have to fit into.
-    pub fit: fit::Machine,
+    pub fit: macmlx_fit::Machine,
     pub traits: TraitsCache,
 }
 

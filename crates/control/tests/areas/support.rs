@@ -30,12 +30,13 @@ use macmlx_control::{
     settings::{self, SettingsSources},
     status::{self, Owner, Sources},
 };
+use macmlx_fit::{Budget, Machine, Precision};
 use macmlx_inference::{
     Backend, Catalog, InferenceError, ModelCard, ModelDescription, ModelTask, ScriptedBackend,
     ScriptedModelFiles,
 };
 use macmlx_settings::{Aliases, ApiKeys, HfToken, Home, LiveSettings, Settings};
-use macmlx_store::{fit, logs::Logs, models::Library};
+use macmlx_store::{logs::Logs, models::Library};
 use serde_json::Value;
 use tower::ServiceExt;
 
@@ -167,7 +168,14 @@ impl Running {
             events: events.clone(),
             model_types: vec!["llama"],
             encoder_types: vec!["bert"],
-            fit: fit::Machine::new(16 << 30, None, &Settings::default()),
+            fit: Machine {
+                budget: Budget::of_memory(16 << 30),
+                precision: Precision::Float32 {
+                    dequantize_budget_bytes: 4 << 30,
+                },
+                kv_quantization: None,
+                prefill_chunk_tokens: 512,
+            },
             traits: TraitsCache::default(),
         });
         let settings = SettingsSources {

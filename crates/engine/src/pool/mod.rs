@@ -151,10 +151,10 @@ fn load_caught<M: ?Sized>(
 
 /// Loads with `macmlx-models`.
 pub(crate) fn loaders(options: &EngineOptions) -> Loaders {
-    let mut load = LoadOptions::default();
-    if let Some(budget) = options.dequantize_budget_bytes {
-        load.dequantize_budget_bytes = budget;
-    }
+    let load = LoadOptions {
+        dequantize_budget_bytes: options.dequantize_budget_bytes,
+        ..LoadOptions::default()
+    };
     Loaders {
         generator: Box::new(move |card| {
             let started = Instant::now();

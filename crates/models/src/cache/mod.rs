@@ -10,6 +10,7 @@ mod quantized;
 mod rotating;
 mod unkept;
 
+pub use macmlx_fit::KvQuantization;
 use mlx_rs::Array;
 
 use self::{full::FullCache, quantized::QuantizedCache, rotating::RotatingCache, unkept::Unkept};
@@ -45,16 +46,6 @@ pub struct CacheOptions {
     /// Quantize keys and values; `None` keeps the compute dtype. Layers with a sliding window are
     /// small and stay as they are.
     pub quantization: Option<KvQuantization>,
-}
-
-/// Affine quantization of keys and values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KvQuantization {
-    pub bits: i32,
-    /// Must divide the head dimension.
-    pub group_size: i32,
-    /// Tokens to reach before quantization starts; it then covers all of them.
-    pub start: usize,
 }
 
 /// Tokens that a layer sees, itself included; `None` is all.

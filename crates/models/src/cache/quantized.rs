@@ -13,9 +13,18 @@ use crate::{ModelError, Result, compute::Compute};
 /// Keeps keys and values in few bits.
 #[derive(Debug, Clone)]
 pub(super) struct QuantizedCache {
-    settings: KvQuantization,
+    packing: Packing,
+    /// Tokens to reach before quantization starts.
+    start: usize,
     store: Store,
     compute: Compute,
+}
+
+/// Bits and group size, as MLX counts them.
+#[derive(Debug, Clone, Copy)]
+struct Packing {
+    bits: i32,
+    group_size: i32,
 }
 
 #[derive(Debug, Clone)]
@@ -45,7 +54,11 @@ impl QuantizedCache {
             let setting = format!("KV quantization in groups of {}", settings.group_size);
             return Err(ModelError::unsupported(setting, "groups are 32, 64 or 128"));
         }
-        if shape.head_dim % settings.group_size != 0 {
+        let packing = Packing {
+            bits: i32::from(settings.bits),
+            group_size: settings.group_size as i32,
+        };
+        if shape.head_dim % packing.group_size != 0 {
             return Err(ModelError::unsupported(
                 format!("KV quantization in groups of {}", settings.group_size),
                 format!(
@@ -56,7 +69,8 @@ impl QuantizedCache {
         }
         let compute = shape.compute;
         Ok(Self {
-            settings,
+            packing,
+            start: settings.start,
             store: Store::Full(FullCache::new(compute)),
             compute,
         })
@@ -67,15 +81,15 @@ impl QuantizedCache {
         let Store::Full(full) = &self.store else {
             return Ok(());
         };
-        if full.offset() < self.settings.start {
+        if full.offset() < self.start {
             return Ok(());
         }
         let Some((all_keys, all_values)) = full.buffers() else {
             return Ok(());
         };
         let (mut keys, mut values) = (Packed::default(), Packed::default());
-        keys.append(0, all_keys, self.settings)?;
-        values.append(0, all_values, self.settings)?;
+        keys.append(0, all_keys, self.packing)?;
+        values.append(0, all_values, self.packing)?;
         self.store = Store::Quantized {
             keys,
             values,
@@ -87,10 +101,8 @@ impl QuantizedCache {
 
 impl Packed {
     /// Quantizes and writes `rows` from row `start` on; returns everything up to their end.
-    fn append(&mut self, start: i32, rows: &Array, settings: KvQuantization) -> Result<[Array; 3]> {
-        let KvQuantization {
-            bits, group_size, ..
-        } = settings;
+    fn append(&mut self, start: i32, rows: &Array, packing: Packing) -> Result<[Array; 3]> {
+        let Packing { bits, group_size } = packing;
         let (words, scales, biases) = ops::quantize(rows, group_size, bits)?;
         let [all_words, all_scales, all_biases] = &mut self.0;
         Ok([
@@ -107,7 +119,7 @@ impl Packed {
 
 impl LayerCache for QuantizedCache {
     fn attend(&mut self, queries: &Array, keys: Array, values: Array, scale: f32) -> Result<Array> {
-        let settings = self.settings;
+        let packing = self.packing;
         match &mut self.store {
             Store::Full(full) => {
                 let answer = full.attend(queries, keys, values, scale)?;
@@ -120,8 +132,8 @@ impl LayerCache for QuantizedCache {
                 offset,
             } => {
                 let start = *offset as i32;
-                let keys = all_keys.append(start, &keys, settings)?;
-                let values = all_values.append(start, &values, settings)?;
+                let keys = all_keys.append(start, &keys, packing)?;
+                let values = all_values.append(start, &values, packing)?;
                 *offset += queries.dim(2) as usize;
                 if self
                     .compute
@@ -129,11 +141,11 @@ impl LayerCache for QuantizedCache {
                     .is_some_and(|rows| queries.dim(2) >= rows)
                 {
                     let dense = |[words, scales, biases]: &[Array; 3]| {
-                        ops::dequantize(words, scales, biases, settings.group_size, settings.bits)
+                        ops::dequantize(words, scales, biases, packing.group_size, packing.bits)
                     };
                     return attend_many(queries, &dense(&keys)?, &dense(&values)?, scale, None);
                 }
-                attend(queries, &keys, &values, scale, settings)
+                attend(queries, &keys, &values, scale, packing)
             }
         }
     }
@@ -186,9 +198,7 @@ fn attend(
     keys: &[Array; 3],
     values: &[Array; 3],
     scale: f32,
-    KvQuantization {
-        bits, group_size, ..
-    }: KvQuantization,
+    Packing { bits, group_size }: Packing,
 ) -> Result<Array> {
     let (heads, length, dim) = (queries.dim(1), queries.dim(2), queries.dim(3));
     let [words, ..] = keys;

@@ -8,6 +8,7 @@ mod quantization;
 
 use std::collections::HashMap;
 
+use macmlx_fit::Holding;
 use mlx_rs::{Array, Dtype, ops};
 
 pub(crate) use self::files::{load_arrays, read as read_text};
@@ -114,7 +115,7 @@ impl Weights {
 
     /// `array` in the compute dtype, evaluated, so that what it was made from can be let go.
     fn hold(&mut self, array: &Array) -> Result<Array> {
-        let held = match self.compute.dtype {
+        let held = match self.compute.dtype() {
             Some(dtype) if is_float(array.dtype()) => array.as_dtype(dtype)?,
             _ => array.clone(),
         };
@@ -242,7 +243,7 @@ impl Scope<'_> {
                 Dtype::Float32,
             )?));
         };
-        let dtype = self.weights.compute.dtype.unwrap_or(scales.dtype());
+        let dtype = self.weights.compute.dtype().unwrap_or(scales.dtype());
         let (scales, biases) = (scales.as_dtype(dtype)?, biases.as_dtype(dtype)?);
         let matrix = QuantizedMatrix {
             weight,
@@ -251,7 +252,7 @@ impl Scope<'_> {
             group_size,
             bits,
         };
-        if self.weights.compute.dequantize {
+        if self.weights.compute.holding == Holding::Dequantized {
             let dense = matrix.dequantize()?;
             return Ok(Matrix::Dense(self.weights.hold(&dense)?));
         }

@@ -17,9 +17,6 @@ const GROUP_SIZES: [i32; 3] = [32, 64, 128];
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Quantization {
     layers: HashMap<String, Layer>,
-    /// Bits of the default, for people to read.
-    pub(crate) bits: Option<i32>,
-    default_group_size: Option<i32>,
 }
 
 /// Settings of one layer, or the defaults.
@@ -52,23 +49,13 @@ impl Quantization {
                 "only MLX's affine quantization is; use an MLX conversion of this model",
             ));
         }
-        let default = layer(name, &Value::Object(settings.clone()))?;
+        layer(name, &Value::Object(settings.clone()))?;
         let layers = settings
             .iter()
             .filter(|(_, value)| value.is_object())
             .map(|(path, value)| Ok((path.clone(), layer(&format!("{name}.{path}"), value)?)))
             .collect::<Result<_>>()?;
-        Ok(Self {
-            layers,
-            bits: Some(default.bits),
-            default_group_size: Some(default.group_size),
-        })
-    }
-
-    /// Group size of the layer at `path` as config.json has it.
-    pub(crate) fn group_size(&self, path: &str) -> Option<usize> {
-        let own = self.layers.get(path).map(|layer| layer.group_size);
-        Some(own.or(self.default_group_size)? as usize)
+        Ok(Self { layers })
     }
 
     /// Bits and group size of the layer at `path`, which has `columns` inputs, `packed` words and

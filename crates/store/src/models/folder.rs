@@ -104,7 +104,7 @@ fn card(id: &str, folder: &Path, stamp: Stamp) -> Result<ModelCard, String> {
     let config: Value =
         serde_json::from_str(&text).map_err(|error| format!("config.json is damaged: {error}"))?;
     let facts = config::facts(&config)?;
-    let weights = weights::inspect(folder, &facts.group_sizes)?;
+    let weights = weights::inspect(folder, &facts.quantization)?;
     if !folder.join("tokenizer.json").is_file() {
         return Err("tokenizer.json is missing".into());
     }
@@ -121,7 +121,7 @@ fn card(id: &str, folder: &Path, stamp: Stamp) -> Result<ModelCard, String> {
         task,
         context_length,
         size_bytes: weights.size_bytes,
-        quantization: facts.quantization.or(weights.dtype).or(facts.dtype),
+        quantization: facts.quantization.name().or(weights.dtype).or(facts.dtype),
         parameters: Some(weights.parameters),
         modified_unix: stamp.modified.map_or(0, unix_seconds),
         digest,

@@ -7,13 +7,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use macmlx_fit::{Quantization, count_parameters};
 use safetensors::{
     Dtype,
     tensor::{Metadata, TensorInfo},
 };
 use serde_json::Value;
 
-use super::config::{GroupSizes, short_dtype};
+use super::config::short_dtype;
 
 /// Longest header that is believed, as the format's own reader has it.
 const MAX_HEADER_BYTES: u64 = 100_000_000;
@@ -32,7 +33,7 @@ pub(super) struct Weights {
 }
 
 /// Finds and checks the weight files; the error is a reason for a person.
-pub(super) fn inspect(folder: &Path, groups: &GroupSizes) -> Result<Weights, String> {
+pub(super) fn inspect(folder: &Path, quantization: &Quantization) -> Result<Weights, String> {
     let files = files(folder)?;
     let mut size_bytes = 0;
     let mut tensors = BTreeMap::new();
@@ -44,10 +45,14 @@ pub(super) fn inspect(folder: &Path, groups: &GroupSizes) -> Result<Weights, Str
             tensors.insert(name, tensor.clone());
         }
     }
+    let counts = tensors
+        .iter()
+        .map(|(name, tensor)| (name.as_str(), elements(tensor)))
+        .collect();
     Ok(Weights {
         files,
         size_bytes,
-        parameters: parameters(&tensors, groups),
+        parameters: count_parameters(&counts, quantization),
         dtype: main_dtype(&tensors),
     })
 }
@@ -109,24 +114,6 @@ fn header(path: &Path) -> Result<(Metadata, u64), String> {
         return Err("it is cut short".into());
     }
     Ok((header, file_bytes))
-}
-
-/// Counts values as the model was made: each scale of a quantized layer stands for its group.
-fn parameters(tensors: &BTreeMap<String, TensorInfo>, groups: &GroupSizes) -> u64 {
-    tensors
-        .iter()
-        .map(|(name, tensor)| {
-            let Some((layer, kind)) = name.rsplit_once('.') else {
-                return elements(tensor);
-            };
-            match kind {
-                "scales" => elements(tensor).saturating_mul(groups.of(layer)),
-                "biases" => 0,
-                _ if tensors.contains_key(&format!("{layer}.scales")) && kind == "weight" => 0,
-                _ => elements(tensor),
-            }
-        })
-        .fold(0, u64::saturating_add)
 }
 
 fn main_dtype(tensors: &BTreeMap<String, TensorInfo>) -> Option<String> {

@@ -1,20 +1,28 @@
-use macmlx_settings::Settings;
-use serde_json::json;
+//! Estimates for published models on machines of several sizes.
 
-use super::*;
+use serde_json::{Value, json};
+
+use crate::*;
 
 const GB: u64 = 1 << 30;
 
 fn mac(memory_gb: u64) -> Machine {
-    Machine::new(
-        memory_gb * GB,
-        Some(memory_gb * GB * 3 / 4),
-        &Settings::default(),
-    )
+    Machine {
+        budget: Budget::of_gpu(memory_gb * GB * 3 / 4),
+        precision: Precision::Checkpoint,
+        kv_quantization: None,
+        prefill_chunk_tokens: 512,
+    }
 }
 
 fn pc(memory_gb: u64) -> Machine {
-    Machine::new(memory_gb * GB, None, &Settings::default())
+    Machine {
+        budget: Budget::of_memory(memory_gb * GB),
+        precision: Precision::Float32 {
+            dequantize_budget_bytes: 4 * GB,
+        },
+        ..mac(memory_gb)
+    }
 }
 
 fn fit(config: &Value, weights: StoredWeights, tokens: u32, machine: &Machine) -> Fit {
@@ -144,15 +152,21 @@ fn a_window_that_no_layer_refers_to_is_not_applied() {
 
 #[test]
 fn a_quantized_kv_cache_spares_the_windows() {
-    let settings = Settings {
-        kv_bits: Some(4),
-        ..Settings::default()
+    let quantized_from = |start| Machine {
+        kv_quantization: Some(KvQuantization {
+            bits: 4,
+            group_size: 64,
+            start,
+        }),
+        ..mac(64)
     };
-    let machine = Machine::new(64 * GB, Some(48 * GB), &settings);
+    let machine = quantized_from(4096);
     // 4 bits a value and, for each 64, a scale and a bias of two bytes.
     let values = 4096 * 36 * 2 * 8 * 128;
     let full = fit(&qwen3_4b(), stored(GB, GB), 4096, &machine);
     assert_eq!(full.kv_cache_bytes, values / 2 + values / 64 * 4);
+    let short = fit(&qwen3_4b(), stored(GB, GB), 4095, &machine);
+    assert_eq!(short.kv_cache_bytes, values * 2, "it starts later");
     let mixed = fit(&gpt_oss_20b(), stored(GB, GB), 8192, &machine);
     let values = 12 * 8192 * 2 * 8 * 64;
     let windows = 12 * 256 * 2 * 8 * 64 * 2;
@@ -213,7 +227,7 @@ fn verdicts() {
 }
 
 #[test]
-fn other_models_and_limits_of_the_settings_count() {
+fn other_models_and_limits_count() {
     let config = qwen3_4b();
     let question = Question {
         config: &config,
@@ -226,14 +240,14 @@ fn other_models_and_limits_of_the_settings_count() {
     assert_eq!(fit.context_tokens, DEFAULT_CONTEXT_TOKENS);
     assert_eq!(fit.other_models_bytes, 8 * GB);
     assert_ne!(fit.verdict, Verdict::Fits);
-    let settings = Settings {
-        max_resident_memory_gb: Some(3.0),
-        ..Settings::default()
-    };
-    let limited = Machine::new(64 * GB, None, &settings);
-    assert_eq!(limited.budget_bytes, 3 * GB);
-    assert!(limited.budget_source.contains("maxResidentMemoryGB"));
-    assert_eq!(pc(64).budget_source, "75 % of 64 GB memory");
+    let own = pc(64).budget;
+    assert_eq!(own.source, "75 % of 64 GB memory");
+    assert_eq!(own.clone().limited(1 << 40, "a limit"), own);
+    let limited = own.limited(3 * GB, "a limit");
+    assert_eq!(
+        (limited.bytes, limited.source.as_str()),
+        (3 * GB, "a limit")
+    );
 }
 
 #[test]

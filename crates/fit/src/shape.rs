@@ -2,10 +2,12 @@
 
 use serde_json::Value;
 
+use crate::Precision;
+
 /// The numbers of a config; what it does not say is zero. Strangers write configs, so products of the
 /// numbers saturate.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Shape {
+pub(crate) struct Shape {
     /// In order.
     pub layers: Vec<Layer>,
     pub hidden: u64,
@@ -14,13 +16,13 @@ pub(super) struct Shape {
     pub heads: u64,
     pub vocabulary: u64,
     pub context_length: Option<u32>,
-    /// Of a value in the checkpoint's own precision.
-    pub value_bytes: u64,
+    /// Bytes of a value in the checkpoint's own precision.
+    stored_value_bytes: u64,
 }
 
 /// What a layer keeps of a sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Layer {
+pub(crate) enum Layer {
     /// This many values for each token.
     Full { values: u64 },
     /// This many values for each of the newest tokens.
@@ -35,7 +37,7 @@ const MAX_LAYERS: u64 = 1024;
 const MAX_SIZE: u64 = 1 << 24;
 
 impl Shape {
-    pub(super) fn of(config: &Value) -> Self {
+    pub(crate) fn of(config: &Value) -> Self {
         let config = Config(config);
         let heads = config.size("num_attention_heads");
         let experts = config.size("num_experts_per_tok");
@@ -50,15 +52,22 @@ impl Shape {
                 .get("max_position_embeddings")
                 .as_u64()
                 .and_then(|length| u32::try_from(length).ok()),
-            value_bytes: match ["dtype", "torch_dtype"]
-                .iter()
-                .find_map(|key| config.get(key).as_str())
-            {
-                Some("float32") => 4,
-                _ => 2,
-            },
+            stored_value_bytes: config.value_bytes(),
         }
     }
+
+    /// Bytes of a value that is computed.
+    pub(crate) fn value_bytes(&self, precision: Precision) -> u64 {
+        match precision {
+            Precision::Checkpoint => self.stored_value_bytes,
+            Precision::Float32 { .. } => 4,
+        }
+    }
+}
+
+/// Bytes of a value that is not quantized, in the checkpoint's own precision.
+pub(crate) fn stored_value_bytes(config: &Value) -> u64 {
+    Config(config).value_bytes()
 }
 
 /// A config; those of vision models keep the language model's numbers in `text_config`.
@@ -74,6 +83,15 @@ impl Config<'_> {
 
     fn size(&self, key: &str) -> u64 {
         self.get(key).as_u64().unwrap_or(0).min(MAX_SIZE)
+    }
+
+    /// Bytes of a value that is not quantized.
+    fn value_bytes(&self) -> u64 {
+        let mut names = ["dtype", "torch_dtype"].iter();
+        match names.find_map(|key| self.get(key).as_str()) {
+            Some("float32") => 4,
+            _ => 2,
+        }
     }
 
     fn size_or(&self, key: &str, other: u64) -> u64 {
@@ -161,7 +179,7 @@ impl Config<'_> {
 }
 
 /// Of sizes; saturates.
-pub(super) fn product(sizes: &[u64]) -> u64 {
+pub(crate) fn product(sizes: &[u64]) -> u64 {
     sizes
         .iter()
         .fold(1, |product, size| product.saturating_mul(*size))

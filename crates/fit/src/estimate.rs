@@ -1,18 +1,13 @@
 //! Whether a model fits in memory, with the numbers that say so: an estimate, from its config alone.
 
-mod kv_cache;
-mod machine;
-mod shape;
-mod weights;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use shape::{Shape, product};
-
-pub use machine::{Compute, KvQuantization, Machine};
-pub use weights::StoredWeights;
+use crate::{
+    Machine, Precision, StoredWeights, kv_cache,
+    shape::{Shape, product},
+};
 
 /// Context that is assumed when nobody says, or the model's own where that is less.
 pub const DEFAULT_CONTEXT_TOKENS: u32 = 8192;
@@ -76,7 +71,7 @@ pub fn estimate(question: &Question<'_>, machine: &Machine) -> Fit {
         .context_tokens
         .unwrap_or(DEFAULT_CONTEXT_TOKENS)
         .min(shape.context_length.unwrap_or(u32::MAX));
-    let weights_bytes = weights::held_bytes(question.config, question.weights, machine.compute);
+    let (_, weights_bytes) = question.weights.held(question.config, machine.precision);
     let kv_cache_bytes = if question.generates {
         kv_cache::bytes(&shape, context_tokens, machine)
     } else {
@@ -88,15 +83,15 @@ pub fn estimate(question: &Question<'_>, machine: &Machine) -> Fit {
         .into_iter()
         .fold(weights_bytes, u64::saturating_add);
     Fit {
-        verdict: verdict(needed_bytes, machine.budget_bytes),
+        verdict: verdict(needed_bytes, machine.budget.bytes),
         context_tokens,
         weights_bytes,
         kv_cache_bytes,
         scratch_bytes,
         other_models_bytes: question.other_models_bytes,
         needed_bytes,
-        available_bytes: machine.budget_bytes,
-        budget_source: machine.budget_source.clone(),
+        available_bytes: machine.budget.bytes,
+        budget_source: machine.budget.source.clone(),
         is_estimated: true,
     }
 }
@@ -116,15 +111,12 @@ fn verdict(needed_bytes: u64, available_bytes: u64) -> Verdict {
 fn scratch_bytes(shape: &Shape, context_tokens: u32, machine: &Machine) -> u64 {
     let rows = u64::from(machine.prefill_chunk_tokens.min(context_tokens));
     let widths = 6 * shape.hidden + 3 * shape.intermediate;
-    let scores = match machine.compute {
-        Compute::Checkpoint => 0,
-        Compute::Float32 { .. } => product(&[rows, u64::from(context_tokens), shape.heads]),
+    let scores = match machine.precision {
+        Precision::Checkpoint => 0,
+        Precision::Float32 { .. } => product(&[rows, u64::from(context_tokens), shape.heads]),
     };
     product(&[rows, widths])
         .saturating_add(scores)
         .saturating_add(shape.vocabulary)
-        .saturating_mul(machine.compute.value_bytes(shape))
+        .saturating_mul(shape.value_bytes(machine.precision))
 }
-
-#[cfg(test)]
-mod tests;
