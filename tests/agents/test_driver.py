@@ -77,6 +77,31 @@ class Verdict(unittest.TestCase):
         self.assertTrue(self.told("no such model", message="no such model"))
 
 
+    def test_an_answer_counts_only_to_a_request_with_tools(self):
+        outcome = Outcome(0, "Hello.", 1)
+
+        def faults(body: bytes, status=200, offers_tools=True):
+            found = wire.Exchange("POST", "/v1/messages", {}, body, status, b"{}")
+            return verdict.answered(outcome, [found], offers_tools=offers_tools)
+
+        self.assertEqual(faults(b'{"tools": [{}]}'), [])
+        self.assertEqual(faults(b"{}", offers_tools=False), [])
+        self.assertTrue(faults(b'{"tools": []}'))
+        self.assertTrue(faults(b"[]"))
+        self.assertTrue(faults(b'{"tools": [{}]}', status=400))
+
+    def test_a_context_is_told_with_both_numbers_and_a_model(self):
+        advice = "; take a model with a longer context, such as `a/b` (9 tokens)"
+        for words in (
+            "this model's maximum context length is 8 tokens, but the prompt has 9 tokens",
+            "prompt is too long: 9 tokens > 8 maximum",
+            "the input length of 9 tokens exceeds the context length of 8 tokens",
+        ):
+            self.assertTrue(verdict.refused([exchange(400, words + advice)], verdict.TOO_LONG))
+            self.assertFalse(verdict.refused([exchange(400, words)], verdict.TOO_LONG))
+            self.assertFalse(verdict.refused([exchange(200, words + advice)], verdict.TOO_LONG))
+
+
 class Fixtures(unittest.TestCase):
     def test_paths_ids_and_prose_are_replaced(self):
         scratch = Path("/tmp/macmlx-agents-x1")

@@ -11,6 +11,8 @@ import pytest
 from .program import Server, macmlx
 
 MODEL = "test/starter-with-tools"
+# The same weights with the starter's own template, which takes no tools.
+PLAIN = "test/starter"
 # The same weights behind a prompt that begins a thought.
 THINKER = "test/starter-that-thinks"
 THOUGHT = "{%- if add_generation_prompt %}{{ '<think>\\n' }}{% endif %}"
@@ -20,12 +22,14 @@ TEMPLATE = Path(__file__).parent.parent / "sdk/chatml_with_tools.jinja"
 
 
 def make_home(folder: Path) -> Path:
-    """A data folder with the starter model twice, to which templates give tools and reasoning."""
+    """A data folder with the starter model as it is, and twice with templates that give it tools and
+    reasoning."""
     gguf = os.environ["MACMLX_STARTER_GGUF"]
-    imported = macmlx(folder, "import", gguf, "--name", MODEL)
+    imported = macmlx(folder, "import", gguf, "--name", PLAIN)
     assert imported.returncode == 0, imported.stderr
     models = folder / "data/models"
-    shutil.copytree(models / MODEL, models / THINKER)
+    for name in (MODEL, THINKER):
+        shutil.copytree(models / PLAIN, models / name)
     template = TEMPLATE.read_text()
     (models / MODEL / "chat_template.jinja").write_text(template)
     (models / THINKER / "chat_template.jinja").write_text(template + THOUGHT)

@@ -105,23 +105,6 @@ mod tests {
 
     use super::*;
 
-    /// Its models have one and the same support of tools.
-    struct Able(ToolSupport, ScriptedBackend);
-
-    impl Layer for Able {
-        fn inner(&self) -> &dyn Backend {
-            &self.1
-        }
-
-        fn traits(&self, _: Arc<ModelCard>) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
-            let traits = ModelTraits {
-                tools: self.0,
-                ..ModelTraits::default()
-            };
-            async move { Ok(traits) }.boxed()
-        }
-    }
-
     fn card() -> Arc<ModelCard> {
         Arc::new(ModelCard::scripted("org/m"))
     }
@@ -149,8 +132,10 @@ mod tests {
             (ToolSupport::None, true, ToolSupport::None),
         ] {
             settings.patch(&json!({"genericTools": is_on})).unwrap();
-            let inner = ScriptedBackend::default().then_events(Vec::new());
-            let layer = GenericTools::new(Arc::new(Able(support, inner)), settings.clone());
+            let inner = ScriptedBackend::default()
+                .with_tools(support)
+                .then_events(Vec::new());
+            let layer = GenericTools::new(Arc::new(inner), settings.clone());
             let traits = Layer::traits(&layer, card()).await.unwrap();
             assert_eq!(traits.tools, shown, "{support:?} {is_on}");
             let request = GenerateRequest::new("org/m", Prompt::Chat(prompt()));
@@ -184,11 +169,10 @@ mod tests {
             ..prompt()
         };
         for chat in [ChatPrompt::default(), none] {
-            let inner = ScriptedBackend::default().then_events(Vec::new());
-            let layer = GenericTools::new(
-                Arc::new(Able(ToolSupport::Generic, inner)),
-                settings.clone(),
-            );
+            let inner = ScriptedBackend::default()
+                .with_tools(ToolSupport::Generic)
+                .then_events(Vec::new());
+            let layer = GenericTools::new(Arc::new(inner), settings.clone());
             let request = GenerateRequest::new("org/m", Prompt::Chat(chat));
             assert!(Layer::generate(&layer, card(), request).await.is_ok());
         }

@@ -22,6 +22,8 @@ type Script = Result<Vec<Result<GenerationEvent, InferenceError>>, InferenceErro
 pub struct ScriptedBackend {
     scripts: Mutex<VecDeque<Script>>,
     seen: Mutex<Vec<GenerateRequest>>,
+    /// `None`: its models take tools natively.
+    tools: Option<ToolSupport>,
 }
 
 impl ScriptedBackend {
@@ -35,6 +37,13 @@ impl ScriptedBackend {
     #[must_use]
     pub fn then_error(self, error: InferenceError) -> Self {
         self.push(Err(error))
+    }
+
+    /// Its models take tools like this.
+    #[must_use]
+    pub fn with_tools(mut self, tools: ToolSupport) -> Self {
+        self.tools = Some(tools);
+        self
     }
 
     /// The requests so far, oldest first.
@@ -150,11 +159,11 @@ impl Backend for ScriptedBackend {
         async move { Ok(tokens.into_iter().filter_map(char::from_u32).collect()) }.boxed()
     }
 
-    /// A model that can do everything but see.
+    /// A model that can do everything but see, tools as was said.
     fn traits(&self, _: Arc<ModelCard>) -> BoxFuture<'_, Result<ModelTraits, InferenceError>> {
         let traits = ModelTraits {
             chat_template: Some("{{ messages }}".into()),
-            tools: ToolSupport::Native,
+            tools: self.tools.unwrap_or(ToolSupport::Native),
             reasons: true,
             has_reasoning_switch: true,
             sees_images: false,

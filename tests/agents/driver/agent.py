@@ -36,7 +36,6 @@ class Run:
     work: Path
     prompt: str
     installed: Installed
-    uses_tools: bool = True
     # Bounds the answer of a model that may never come to an end.
     wants_short_answer: bool = False
 
@@ -81,12 +80,14 @@ class Agent:
     answer: str | None = None
     # Turns for what the agent asks besides, ahead of the others.
     side_turns: tuple[dict, ...] = ()
-    # It can be run without tools.
-    tools_are_optional: bool = False
     # What the user reads, in place of our message, when the prompt is too long.
     says_context_length: tuple[str, ...] = ()
     # Ports that a wire format of the agent insists on.
     fixed_ports: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def has_tools(self) -> bool:
+        return self.calls is not None
 
     def script(self, file: Path) -> dict:
         """What the played model says for the agent to read `file`, edit it and finish."""

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from pathlib import Path
+from urllib.parse import quote
 
 from harness import program
 
@@ -16,9 +17,11 @@ PLAYED_MODEL = "Qwen/Qwen3-0.6B"
 # Fewer than any first prompt has.
 SHORT_CONTEXT_TOKENS = 64
 
+# Tokens that an answer of the starter may have.
+ANSWER_TOKENS = 64
+
 # What our refusals say, in every dialect's words.
 CONTEXT_LENGTH = re.compile("context|prompt is too long")
-NO_TOOLS = re.compile("tools")
 
 
 class Edit:
@@ -35,9 +38,6 @@ class Edit:
         target = home / "data/models" / PLAYED_MODEL
         if not target.exists():
             shutil.copytree(playback_model, target)
-
-    def uses_tools(self, _agent: Agent) -> bool:
-        return True
 
     def serve(self, agent: Agent, file: Path, folder: Path) -> list[str]:
         """Options of `macmlx serve`."""
@@ -69,8 +69,9 @@ class Context(Edit):
 
 
 class Starter:
-    """The real engine with the starter model, which takes no tools: an agent that can do without
-    gets an answer, and the user of another learns that tools are what is missing."""
+    """The real engine with the starter model, whose template takes no tools and whose context is
+    small: an agent whose prompt fits finishes a turn with its tools offered, and the user of another
+    learns the numbers and which model to take."""
 
     name = "starter"
     prompt = scenario.QUESTION
@@ -85,9 +86,10 @@ class Starter:
         imported = program.macmlx(home, "import", str(gguf), "--name", model)
         if imported.returncode:
             raise RuntimeError(f"cannot import the starter model: {imported.stderr}")
-
-    def uses_tools(self, agent: Agent) -> bool:
-        return not agent.tools_are_optional
+        # Most agents do not bound an answer, and a small model may never come to an end of one.
+        parameters = home / "data/model-params" / f"{quote(model, safe='')}.json"
+        parameters.parent.mkdir(parents=True, exist_ok=True)
+        parameters.write_text(json.dumps({"maxTokens": ANSWER_TOKENS}))
 
     def serve(self, _agent: Agent, _file: Path, _folder: Path) -> list[str]:
         return ["--model", self.model]
@@ -95,6 +97,6 @@ class Starter:
     def faults(
         self, agent: Agent, outcome: Outcome, exchanges: list[Exchange], _file: Path
     ) -> list[str]:
-        if agent.tools_are_optional:
-            return verdict.answered(outcome, exchanges)
-        return verdict.told(outcome, exchanges, NO_TOOLS)
+        if verdict.refused(exchanges, verdict.TOO_LONG):
+            return verdict.told(outcome, exchanges, verdict.TOO_LONG, agent.says_context_length)
+        return verdict.answered(outcome, exchanges, offers_tools=agent.has_tools)

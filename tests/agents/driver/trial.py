@@ -54,7 +54,6 @@ class Trial:
                 home=home,
                 work=work,
                 prompt=self.kind.prompt,
-                uses_tools=self.kind.uses_tools(self.agent),
                 wants_short_answer=self.kind.wants_short_answer,
                 installed=self.installed,
             )

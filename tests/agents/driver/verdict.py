@@ -11,6 +11,8 @@ from driver.wire import Exchange
 GENERATING = re.compile(
     r"(/v1)?(/chat/completions|/completions|/messages|/responses)|/api/(chat|generate)"
 )
+# A context that is too small: both numbers, and which model to take.
+TOO_LONG = re.compile(r"\d+ tokens.* \d+ .*take a model with a longer context, such as `\S+`")
 # Of an error message that is looked for in what an agent printed; some print no more of it.
 SHOWN_CHARACTERS = 60
 
@@ -33,12 +35,27 @@ def edited(outcome: Outcome, exchanges: list[Exchange], file: Path) -> list[str]
     return faults
 
 
-def answered(outcome: Outcome, exchanges: list[Exchange]) -> list[str]:
-    """The agent has got an answer and told its user so."""
+def answered(
+    outcome: Outcome, exchanges: list[Exchange], *, offers_tools: bool
+) -> list[str]:
+    """The agent has got an answer, to a request with tools if it has any, and told its user so."""
     faults = _ended_well(outcome, exchanges)
+    if offers_tools and not any(
+        exchange.status == 200 and _offers_tools(exchange) for exchange in generating(exchanges)
+    ):
+        faults.append("no request with tools was answered")
     if not outcome.output.strip():
         faults.append("the user sees nothing")
     return faults
+
+
+def refused(exchanges: list[Exchange], refusal: re.Pattern[str]) -> list[str]:
+    """The messages of requests that were refused with 400 and words that `refusal` is found in."""
+    return [
+        message(exchange)
+        for exchange in generating(exchanges)
+        if exchange.status == 400 and refusal.search(message(exchange))
+    ]
 
 
 def told(
@@ -50,11 +67,7 @@ def told(
     """The server has refused the request with 400 and a message that `refusal` is found in, and
     the user sees that message or what the agent says in its place."""
     faults = _timed_out(outcome) + _server_faults(exchanges)
-    refusals = [
-        message(exchange)
-        for exchange in generating(exchanges)
-        if exchange.status == 400 and refusal.search(message(exchange))
-    ]
+    refusals = refused(exchanges, refusal)
     if not refusals:
         replies = [f"{each.status} {message(each)}" for each in generating(exchanges)]
         faults.append(f"no refusal with {refusal.pattern!r}, but {replies}")
@@ -63,6 +76,13 @@ def told(
     if refusals and not any(_letters(word) in shown for word in words):
         faults.append(f"the user does not see why: {refusals[0]}")
     return faults
+
+
+def _offers_tools(exchange: Exchange) -> bool:
+    try:
+        return bool(json.loads(exchange.body).get("tools"))
+    except (ValueError, AttributeError):
+        return False
 
 
 def message(exchange: Exchange) -> str:

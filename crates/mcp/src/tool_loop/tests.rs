@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use macmlx_inference::{
     FinishReason, GenerationEvent as E, Message, Role, ScriptedBackend, Timings, ToolCallPart,
-    ToolDefinition, ToolRun, ToolRunEnd, Usage,
+    ToolDefinition, ToolRun, ToolRunEnd, ToolSupport, Usage,
 };
 use macmlx_settings::{Environment, Home, McpServer, McpServers, ToolPolicies, ToolPolicy};
 use rmcp::ServiceExt;
@@ -629,6 +629,28 @@ async fn without_tools_to_offer_the_loop_is_transparent() {
         let expected: Vec<_> = answer("Yes.").into_iter().map(Result::unwrap).collect();
         assert_eq!(events, expected);
         assert_eq!(scene.model.requests(), [request]);
+    }
+}
+
+#[tokio::test]
+async fn models_hear_of_tools_whose_notation_is_told_and_not_where_they_take_none() {
+    for (support, hears) in [
+        (ToolSupport::Native, true),
+        (ToolSupport::Generic, true),
+        (ToolSupport::None, false),
+    ] {
+        let model = ScriptedBackend::default().then_events(answer("Yes."));
+        let scene = scene(&[], model.with_tools(support));
+        scene.events(question()).await;
+        let requests = scene.model.requests();
+        let Prompt::Chat(chat) = &requests[0].prompt else {
+            panic!("a chat");
+        };
+        assert_eq!(
+            chat.tools.iter().any(|tool| tool.name == "fake__echo"),
+            hears,
+            "{support:?}"
+        );
     }
 }
 

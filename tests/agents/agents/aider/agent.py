@@ -69,5 +69,4 @@ AGENT = Agent(
     launch=launch,
     answer=ANSWER,
     says_context_length=("has hit a token limit",),
-    tools_are_optional=True,
 )

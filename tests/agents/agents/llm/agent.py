@@ -44,8 +44,7 @@ def launch(run: Run) -> Launch:
     if run.wants_short_answer:
         limit = "num_predict" if run.wire == "ollama" else "max_tokens"
         command += ["-o", limit, "32"]
-    if run.uses_tools:
-        command += ["--functions", str(run.write(run.home / "functions.py", FUNCTIONS))]
+    command += ["--functions", str(run.write(run.home / "functions.py", FUNCTIONS))]
     return Launch([*command, run.prompt], env | {"LLM_USER_PATH": str(settings)})
 
 
@@ -53,7 +52,6 @@ AGENT = Agent(
     package="llm",
     wires=("chat", "anthropic", "ollama"),
     launch=launch,
-    tools_are_optional=True,
     calls=lambda file: [
         Call("read_file", {"path": str(file)}),
         Call("replace_in_file", {"path": str(file), "old": BEFORE, "new": AFTER}),
