@@ -20,6 +20,8 @@ pub enum Language {
     /// JSON text that the schema (draft 4 to 2020-12) accepts. A keyword that cannot be enforced is
     /// refused.
     JsonSchema(Value),
+    /// JSON text that the schema accepts as far as it can be enforced. What cannot be is left out.
+    LooseJsonSchema(Value),
     /// The whole answer matches, in the syntax of Rust's `regex`.
     Regex(String),
     /// One of these texts, word for word.

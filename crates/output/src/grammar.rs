@@ -20,6 +20,7 @@ mod gbnf;
 mod output;
 mod parameters;
 mod pattern;
+pub(crate) mod plain;
 mod prepare;
 mod rules;
 mod schema;

@@ -5,6 +5,8 @@ use std::{collections::BTreeSet, sync::Arc};
 use macmlx_inference::ToolDefinition;
 use serde_json::Value;
 
+use crate::grammar::plain;
+
 /// How deep schemas are followed through `$ref` and `anyOf`.
 const DEPTH_LIMIT: usize = 8;
 
@@ -13,8 +15,13 @@ const DEPTH_LIMIT: usize = 8;
 pub struct Tools(Arc<[ToolDefinition]>);
 
 impl Tools {
-    pub fn new(tools: impl Into<Arc<[ToolDefinition]>>) -> Self {
-        Self(tools.into())
+    /// Their schemas are kept in plain words, which mean the same.
+    pub fn new(tools: impl IntoIterator<Item = ToolDefinition>) -> Self {
+        let in_plain_words = tools.into_iter().map(|tool| ToolDefinition {
+            parameters: plain::schema(&tool.parameters),
+            ..tool
+        });
+        Self(in_plain_words.collect())
     }
 
     pub fn is_empty(&self) -> bool {

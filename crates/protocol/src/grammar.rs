@@ -17,6 +17,22 @@ pub(crate) fn json_schema(schema: Value, param: &str) -> Result<Grammar, Error> 
     }
 }
 
+/// The same by what the client says of strictness: one that must not be strict is enforced as far as
+/// it can be.
+pub(crate) fn json_schema_by(
+    schema: Value,
+    param: &str,
+    strict: Option<bool>,
+) -> Result<Grammar, Error> {
+    let strictly = json_schema(schema, param)?;
+    Ok(match (strictly.language, strict) {
+        (Language::JsonSchema(schema), Some(false)) => {
+            grammar(Language::LooseJsonSchema(schema), param)
+        }
+        (language, _) => grammar(language, param),
+    })
+}
+
 /// What `param` asks for.
 pub(crate) fn grammar(language: Language, param: &str) -> Grammar {
     Grammar {

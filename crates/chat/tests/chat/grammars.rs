@@ -374,3 +374,55 @@ fn a_strict_tool_that_cannot_be_enforced_is_refused_and_another_is_not() {
     let error = constraint(&model, &odd, None).unwrap_err().to_string();
     assert!(error.contains("`two words`"), "{error}");
 }
+
+/// Schemas as tools write them: what can be enforced of them is, whatever else they say.
+#[test]
+fn one_part_that_cannot_be_enforced_frees_that_part_alone() {
+    let decimal = json!({"anyOf": [
+        {"type": "number"}, {"type": "string", "pattern": "^(?!^[-+.]*$)[+-]?0*\\d*\\.?\\d*$"},
+    ]});
+    for (part, good, bad) in [
+        (decimal, r#""1.5""#, "[1]"),
+        (json!({"$ref": "#/$defs/gone"}), "[1]", "{"),
+        (json!({"type": "STRING"}), r#""a""#, "1"),
+        (json!({"type": "string", "nullable": true}), "null", "1"),
+        (json!({"type": "string", "enum": [1, 2]}), "2", "3"),
+        (json!({"type": "string", "required": null}), r#""a""#, "1"),
+        (json!({"type": "array", "items": null}), "[1]", "1"),
+        (
+            json!({"type": "object", "propertyNames": {"type": "string"},
+                   "additionalProperties": {"type": "integer"}}),
+            r#"{"a": 1}"#,
+            r#"{"a": "x"}"#,
+        ),
+        (json!({"type": "text"}), "1", "}"),
+    ] {
+        let parameters = json!({
+            "type": "OBJECT", "properties": {"p": part, "n": {"type": "integer"}},
+            "required": ["p", "n"], "additionalProperties": false,
+        });
+        let call = |arguments: String| {
+            format!("<tool_call>\n{{\"name\": \"f\", \"arguments\": {arguments}}}\n</tool_call>")
+        };
+        let object = |p: &str, n: &str| format!("{{\"p\": {p}, \"n\": {n}}}");
+        let (right, wrong) = (object(good, "1"), [object(good, "\"x\""), object(bad, "1")]);
+        let tool = ToolDefinition {
+            parameters: parameters.clone(),
+            ..tool("f", false)
+        };
+        check(
+            HERMES,
+            &chat(vec![tool], ToolChoice::Named("f".into())),
+            None,
+            &[&call(right.clone())],
+            &wrong.clone().map(call).each_ref().map(String::as_str),
+        );
+        check(
+            PLAIN,
+            &plain(),
+            Some(&grammar(Language::LooseJsonSchema(parameters))),
+            &[&right],
+            &wrong.each_ref().map(String::as_str),
+        );
+    }
+}

@@ -20,6 +20,7 @@ pub(super) fn symbol(rules: &mut Rules<'_>, grammar: &Grammar) -> Result<Symbol,
     match &grammar.language {
         Language::JsonObject => Ok(rules.json(&json!({"type": "object"}))),
         Language::JsonSchema(schema) => Ok(rules.json(schema)),
+        Language::LooseJsonSchema(schema) => Ok(rules.loose_json(schema)),
         Language::Regex(pattern) => Ok(rules.text(&Pattern::regex(pattern))),
         Language::Choice(texts) if texts.is_empty() => {
             Err(refuse("there is nothing to choose from".into()))

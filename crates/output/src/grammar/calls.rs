@@ -65,9 +65,10 @@ impl<'a> Callable<'a> {
     /// of the object as a whole, so it must be written as JSON.
     pub fn parameters(self) -> Option<Parameters> {
         let schema = &self.tool.parameters;
-        if !self.tool.strict && !schema::is_enforceable(schema) {
-            return None;
+        if self.tool.strict {
+            return Parameters::of(schema, schema, true);
         }
-        Parameters::of(schema, schema, self.tool.strict)
+        let schema = schema::loosened(schema)?;
+        Parameters::of(&schema, &schema, false)
     }
 }

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use super::plain;
+
 /// Formats that JSON Schema defines. Any other is a note to readers, as its specification says.
 const FORMATS: [&str; 20] = [
     "date",
@@ -50,7 +52,8 @@ const DEPTH_LIMIT: usize = 3;
 /// `oneOf` resolved: llguidance takes `oneOf` where it sees that no two branches can both be
 /// satisfied, and does not look through references. Unions told apart by a tag are written so.
 pub(super) fn prepared(schema: &Value) -> Value {
-    rewritten(schema, schema, DEPTH_LIMIT)
+    let schema = plain::schema(schema);
+    rewritten(&schema, &schema, DEPTH_LIMIT)
 }
 
 fn rewritten(schema: &Value, root: &Value, depth: usize) -> Value {

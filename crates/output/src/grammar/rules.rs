@@ -176,6 +176,12 @@ impl<'a> Rules<'a> {
         self.named("", &format!("%json {schema}"))
     }
 
+    /// JSON text that a schema accepts as far as it can be enforced.
+    pub fn loose_json(&mut self, schema: &Value) -> Symbol {
+        let schema = schema::enforceable(schema, false, &json!({}));
+        self.named("", &format!("%json {schema}"))
+    }
+
     /// JSON text of one of a tool's parameters: what `schema` accepts when the tool is strict.
     /// Otherwise the schema is followed as far as it can be, since agents send schemas that nobody
     /// enforces.

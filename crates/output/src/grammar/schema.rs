@@ -4,7 +4,7 @@ use llguidance::{GrammarBuilder, JsonCompileOptions, api::ParserLimits};
 use macmlx_inference::ToolDefinition;
 use serde_json::{Map, Value, json};
 
-use super::{brief, prepare::prepared};
+use super::{brief, plain, prepare::prepared};
 
 /// Where llguidance looks for options; a client's own are not ours to follow.
 const OPTIONS: &str = "x-guidance";
@@ -14,8 +14,10 @@ const MAPS: [&str; 4] = ["properties", "patternProperties", "$defs", "definition
 const LISTS: [&str; 5] = ["prefixItems", "anyOf", "oneOf", "allOf", "items"];
 const SINGLE: [&str; 3] = ["items", "additionalProperties", "additionalItems"];
 
-/// Subschemas compiled in search of the one that cannot be enforced.
-const SEARCH_LIMIT: usize = 2000;
+/// Subschemas compiled in search of those that cannot be enforced, and bytes of schemas: each
+/// carries all that it may refer to.
+const SEARCH_LIMIT: usize = 600;
+const SEARCH_LIMIT_BYTES: usize = 4_000_000;
 
 /// The schema with our own options in it.
 pub(super) fn with_options(schema: &Value, is_lenient: bool) -> Value {
@@ -47,7 +49,8 @@ pub(super) fn of_arguments(tool: &ToolDefinition) -> Value {
 
 /// Schema of a call as an object of a name and such arguments.
 pub(super) fn of_call(tool: &ToolDefinition, name_key: &str, arguments_key: &str) -> Value {
-    let call = |arguments: Value| {
+    let call = |mut arguments: Value| {
+        rebase(&mut arguments, &format!("#/properties/{arguments_key}"));
         json!({
             "type": "object",
             "properties": {name_key: {"const": tool.name}, arguments_key: arguments},
@@ -55,10 +58,13 @@ pub(super) fn of_call(tool: &ToolDefinition, name_key: &str, arguments_key: &str
             "additionalProperties": false,
         })
     };
-    let mut schema = arguments(tool);
-    rebase(&mut schema, &format!("#/properties/{arguments_key}"));
-    let any = call(json!({"type": "object"}));
-    enforceable(&call(schema), tool.strict, &any)
+    let schema = arguments(tool);
+    if tool.strict {
+        return with_options(&call(schema), false);
+    }
+    let any = json!({"type": "object"});
+    let schema = loosened(&schema).unwrap_or_else(|| any.clone());
+    enforceable(&call(schema), false, &call(any))
 }
 
 /// Lets a schema's references to itself hold where it is part of another one.
@@ -109,16 +115,51 @@ pub(super) fn enforceable(schema: &Value, is_strict: bool, otherwise: &Value) ->
     if is_strict {
         return with_options(schema, false);
     }
-    let lenient = with_options(schema, true);
-    match compile(&lenient) {
-        Ok(()) => lenient,
-        Err(_) => with_options(otherwise, false),
-    }
+    loosened(schema).map_or_else(
+        || with_options(otherwise, false),
+        |schema| with_options(&schema, true),
+    )
 }
 
-/// Whether anything of a schema can be enforced.
-pub(super) fn is_enforceable(schema: &Value) -> bool {
-    compile(&with_options(schema, true)).is_ok()
+/// The schema without what cannot be enforced even in part: of each subschema that fails, as few
+/// keywords as possible are left out. `None`: nothing can be enforced.
+pub(super) fn loosened(schema: &Value) -> Option<Value> {
+    let mut schema = prepared(&plain::loosely(schema));
+    let mut left = budget(&schema);
+    while let Err(message) = compile(&with_options(&schema, true)) {
+        let place = locate(&schema, message, &mut left, true);
+        let failing = schema.pointer(&place.path)?.clone();
+        if left == 0 || failing.as_object().is_some_and(Map::is_empty) {
+            return None;
+        }
+        let root = schema.clone();
+        let looser = looser(&failing).into_iter().find(|looser| {
+            left = left.saturating_sub(1);
+            left > 0 && compile(&alone(looser, &root, true)).is_ok()
+        })?;
+        *schema.pointer_mut(&place.path)? = looser;
+    }
+    Some(schema)
+}
+
+/// How many subschemas of a schema may be compiled.
+fn budget(schema: &Value) -> usize {
+    (SEARCH_LIMIT_BYTES / schema.to_string().len().max(1)).clamp(20, SEARCH_LIMIT)
+}
+
+/// What a subschema may be loosened to, the strictest first.
+fn looser(schema: &Value) -> Vec<Value> {
+    let any = json!({});
+    let Value::Object(keywords) = schema else {
+        return vec![any];
+    };
+    let without = keywords.keys().map(|key| {
+        let mut kept = keywords.clone();
+        kept.remove(key);
+        Value::Object(kept)
+    });
+    let of_type = keywords.get("type").map(|name| json!({"type": name}));
+    without.chain(of_type).chain([any]).collect()
 }
 
 /// Whether a schema can be enforced; the error names the keyword and its place.
@@ -126,9 +167,13 @@ pub(super) fn check(schema: &Value) -> Result<(), String> {
     let Err(message) = compile(&with_options(schema, false)) else {
         return Ok(());
     };
-    let (path, message) = locate(schema, message);
-    let path = if path.is_empty() { "/" } else { &path };
-    Err(format!("{} (at `{path}`)", keyword(&message)))
+    let found = locate(schema, message, &mut budget(schema), false);
+    let path = if found.path.is_empty() {
+        "/"
+    } else {
+        &found.path
+    };
+    Err(format!("{} (at `{path}`)", keyword(&found.message)))
 }
 
 fn compile(schema: &Value) -> Result<(), String> {
@@ -149,27 +194,29 @@ fn compile(schema: &Value) -> Result<(), String> {
         .map_err(|error| brief(&error.to_string()).to_owned())
 }
 
-/// The deepest subschema that fails on its own, and how.
-fn locate(root: &Value, message: String) -> (String, String) {
-    let definitions: Map<String, Value> = ["$schema", "$defs", "definitions"]
-        .into_iter()
-        .filter_map(|key| Some((key.to_owned(), root.get(key)?.clone())))
-        .collect();
+/// A subschema that fails.
+struct Failing {
+    /// A JSON pointer.
+    path: String,
+    message: String,
+}
+
+/// The deepest subschema that fails on its own, and how. `left` counts the subschemas that may still
+/// be compiled.
+fn locate(root: &Value, message: String, left: &mut usize, is_lenient: bool) -> Failing {
     let (mut schema, mut path, mut message) = (root, String::new(), message);
-    let mut left = SEARCH_LIMIT;
     'deeper: loop {
-        for (step, child) in children(schema) {
-            if left == 0 {
+        let mut children = children(schema);
+        if is_lenient {
+            // To loosen a definition loosens less than to loosen all that refers to it.
+            children.reverse();
+        }
+        for (step, child) in children {
+            if *left == 0 {
                 break 'deeper;
             }
-            left -= 1;
-            let mut alone = child.clone();
-            if let Value::Object(keywords) = &mut alone {
-                for (key, value) in &definitions {
-                    keywords.entry(key).or_insert_with(|| value.clone());
-                }
-            }
-            if let Err(deeper) = compile(&alone) {
+            *left -= 1;
+            if let Err(deeper) = compile(&alone(child, root, is_lenient)) {
                 (schema, message) = (child, deeper);
                 path.push_str(&step);
                 continue 'deeper;
@@ -177,7 +224,23 @@ fn locate(root: &Value, message: String) -> (String, String) {
         }
         break;
     }
-    (path, message)
+    Failing { path, message }
+}
+
+/// A subschema as a document of its own, in which it refers to what it referred to in `root`.
+fn alone(schema: &Value, root: &Value, is_lenient: bool) -> Value {
+    const ROOT: &str = "macmlx-root";
+    let (mut alone, mut root) = (schema.clone(), root.clone());
+    let place = format!("#/$defs/{ROOT}");
+    rebase(&mut alone, &place);
+    if let Value::Object(keywords) = &mut alone {
+        if let Some(dialect) = root.get("$schema") {
+            keywords.insert("$schema".into(), dialect.clone());
+        }
+        rebase(&mut root, &place);
+        keywords.insert("$defs".into(), json!({ROOT: root}));
+    }
+    with_options(&alone, is_lenient)
 }
 
 /// Subschemas with their JSON pointers below this one; definitions come last, since where they are
@@ -290,6 +353,78 @@ mod tests {
     fn a_clients_options_are_not_ours() {
         let lenient = json!({"not": {}, "x-guidance": {"lenient": true}});
         assert!(check(&lenient).is_err());
+    }
+
+    #[test]
+    fn one_subschema_loosens_alone() {
+        let look = json!({"type": "string", "pattern": "(?=a)", "minLength": 2});
+        let kept = |schema: Value| loosened(&schema).unwrap();
+        let number = json!({"type": "number"});
+        for (schema, place, expected) in [
+            (
+                json!({"properties": {"a": {"anyOf": [number, look]}, "b": number}}),
+                "/properties/a/anyOf/1",
+                json!({"type": "string", "minLength": 2}),
+            ),
+            (
+                json!({"properties": {"a": {"$ref": "#/$defs/x"}}, "$defs": {"x": look}}),
+                "/$defs/x",
+                json!({"type": "string", "minLength": 2}),
+            ),
+            (
+                json!({"properties": {"a": {"$ref": "#/$defs/gone", "title": "A"}, "b": number}}),
+                "/properties/a",
+                json!({"title": "A"}),
+            ),
+            (
+                json!({"properties": {"a": {"type": "string", "enum": [1, 2]}, "b": number},
+                       "required": ["a"]}),
+                "/properties/a",
+                json!({"enum": [1, 2]}),
+            ),
+            (
+                json!({"properties": {"a": {"type": "text"}, "b": number}}),
+                "/properties/a",
+                json!({}),
+            ),
+            (
+                json!({"properties": {"a": {"$ref": "#/properties/b"}, "b": number, "c": look}}),
+                "/properties/a",
+                json!({"$ref": "#/properties/b"}),
+            ),
+        ] {
+            let found = kept(schema.clone());
+            assert_eq!(found.pointer(place), Some(&expected), "{schema} {found}");
+            let other = schema.pointer("/properties/b");
+            assert_eq!(found.pointer("/properties/b"), other, "{schema}");
+            assert_eq!(compile(&with_options(&found, true)), Ok(()), "{schema}");
+        }
+        // A whole that is none.
+        let root = kept(json!({"properties": {"a": {"type": "string"}}, "required": "a"}));
+        assert_eq!(root["properties"]["a"], json!({"type": "string"}));
+    }
+
+    #[test]
+    fn a_call_keeps_what_can_be_had_of_its_arguments() {
+        let tool = ToolDefinition {
+            name: "f".into(),
+            description: None,
+            parameters: json!({
+                "type": "object", "required": ["n"], "additionalProperties": false,
+                "properties": {
+                    "n": {"$ref": "#/$defs/n"},
+                    "d": {"type": "string", "pattern": "(?!a)"},
+                },
+                "$defs": {"n": {"type": "integer"}},
+            }),
+            strict: false,
+        };
+        let call = of_call(&tool, "name", "arguments");
+        let arguments = &call["properties"]["arguments"];
+        assert_eq!(arguments["properties"]["d"], json!({"type": "string"}));
+        assert_eq!(arguments["required"], json!(["n"]));
+        let place = "#/properties/arguments/$defs/n";
+        assert_eq!(arguments["properties"]["n"]["$ref"], place);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! `response_format` of chat completions and completions.
 //!
 //! `json_object` may have a `schema`, as llama.cpp and Together have it; `regex` is Together's and
-//! `grammar` is Fireworks'. A schema is enforced whether or not `strict` is set.
+//! `grammar` is Fireworks'. A schema is enforced or refused, unless `strict` is false: then it is
+//! enforced as far as it can be.
 
 use macmlx_inference::{Grammar, Language};
 use serde::Deserialize;
@@ -10,7 +11,7 @@ use utoipa::ToSchema;
 
 use crate::{
     Error,
-    grammar::{grammar, json_schema},
+    grammar::{grammar, json_schema, json_schema_by},
     json::fields_at,
 };
 
@@ -45,9 +46,8 @@ struct JsonSchema {
     #[serde(rename = "description")]
     _description: Option<String>,
     schema: Option<Value>,
-    /// Schemas are enforced either way.
-    #[serde(rename = "strict")]
-    _strict: Option<bool>,
+    /// `false`: what cannot be enforced of the schema is no error.
+    strict: Option<bool>,
 }
 
 impl Fields {
@@ -96,9 +96,10 @@ fn read(value: Option<&Value>) -> Result<Option<Grammar>, Error> {
                     format!("{PARAM}.schema and {PARAM}.json_schema exclude each other"),
                 ));
             }
-            (Some(JsonSchema { schema, .. }), None) => {
+            (Some(JsonSchema { schema, strict, .. }), None) => {
                 let schema = schema.ok_or_else(|| missing("json_schema.schema"))?;
-                return json_schema(schema, &format!("{PARAM}.json_schema.schema")).map(Some);
+                let param = format!("{PARAM}.json_schema.schema");
+                return json_schema_by(schema, &param, strict).map(Some);
             }
             (None, Some(schema)) => {
                 return json_schema(schema, &format!("{PARAM}.schema")).map(Some);
@@ -167,7 +168,7 @@ mod tests {
             ),
             (
                 json!({"type": "json_schema", "json_schema": {"schema": schema, "strict": false}}),
-                of_schema(),
+                Language::LooseJsonSchema(schema.clone()),
                 "response_format.json_schema.schema",
             ),
             (

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::{
     Error,
-    grammar::{grammar, json_schema},
+    grammar::{grammar, json_schema_by},
     json::fields_at,
 };
 
@@ -19,7 +19,8 @@ pub(super) struct TextOptions {
     format: Option<Value>,
 }
 
-/// What form the answer's text has. A schema is enforced whether or not `strict` is set.
+/// What form the answer's text has. A schema is enforced or refused, unless `strict` is
+/// false: then it is enforced as far as it can be.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[schema(as = responses::TextFormat)]
@@ -86,8 +87,8 @@ impl Format {
         match self {
             Self::Text => Ok(None),
             Self::JsonObject => Ok(Some(grammar(Language::JsonObject, "text.format"))),
-            Self::JsonSchema { schema, .. } => {
-                json_schema(schema.clone(), "text.format.schema").map(Some)
+            Self::JsonSchema { schema, strict, .. } => {
+                json_schema_by(schema.clone(), "text.format.schema", *strict).map(Some)
             }
         }
     }
@@ -130,13 +131,15 @@ mod tests {
         );
         let schema = json!({"type": "object"});
         for strict in [json!(null), json!(false), json!(true)] {
+            let language = if strict == false {
+                Language::LooseJsonSchema(schema.clone())
+            } else {
+                Language::JsonSchema(schema.clone())
+            };
             let sent = json!({"type": "json_schema", "schema": schema, "strict": strict});
             assert_eq!(
                 grammar_of(sent),
-                Some(grammar(
-                    Language::JsonSchema(schema.clone()),
-                    "text.format.schema"
-                ))
+                Some(grammar(language, "text.format.schema"))
             );
         }
     }
