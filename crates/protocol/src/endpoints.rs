@@ -5,6 +5,7 @@
 
 use crate::{
     Described, Encoding, anthropic,
+    lm_studio::{self, Describing, measured::Measured},
     ollama::{self, embedding::Embedding, generation::Generating},
     openai,
 };
@@ -20,7 +21,7 @@ pub struct Route {
 
 /// Is shown each endpoint of the table, in order.
 ///
-/// The last three kinds are special to the server alone; other visitors see what they are.
+/// All kinds but the first two are special to the server alone; other visitors see what they are.
 pub trait Visitor {
     fn generating<E: Described>(&mut self, route: Route);
 
@@ -29,6 +30,19 @@ pub trait Visitor {
     /// Generates, and keeps the response for requests that go on from it.
     fn recording(&mut self, route: Route) {
         self.generating::<openai::responses::Responses>(route);
+    }
+
+    /// Generates, and tells of the model that does.
+    fn describing<E: Described>(&mut self, route: Route)
+    where
+        E::Encoder: Describing,
+    {
+        self.generating::<E>(route);
+    }
+
+    /// Generates the next turn of a conversation that is kept.
+    fn continuing(&mut self, route: Route) {
+        self.generating::<lm_studio::chat::Chat>(route);
     }
 
     /// Generates, or only loads or unloads its model.
@@ -68,6 +82,10 @@ endpoints! {
     "/api/generate" => settling_or_generating(ollama::generate::Generate),
     "/api/embed" => settling_or_encoding(ollama::embed::Request),
     "/api/embeddings" => settling_or_encoding(ollama::embeddings::Request),
+    "/api/v0/chat/completions" => describing(Measured<openai::chat_completions::ChatCompletions>),
+    "/api/v0/completions" => describing(Measured<openai::completions::Completions>),
+    "/api/v0/embeddings" => encoding(openai::embeddings::Request),
+    "/api/v1/chat" => continuing,
 }
 
 #[cfg(test)]

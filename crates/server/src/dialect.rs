@@ -9,9 +9,11 @@ use crate::exchange::respond;
 pub(crate) fn of(request: &Request) -> Dialect {
     let path = request.uri().path();
     let is_messages = path.trim_start_matches("/v1").starts_with("/messages");
-    // LM Studio's own routes are in OpenAI's words.
+    // The older of LM Studio's own routes are in OpenAI's words.
     if path.starts_with("/api/v0/") {
         Dialect::OpenAi
+    } else if path.starts_with("/api/v1/") {
+        Dialect::LmStudio
     } else if path.starts_with("/api/") {
         Dialect::Ollama
     } else if is_messages

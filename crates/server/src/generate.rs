@@ -11,12 +11,15 @@ use axum::{
     http::{HeaderValue, header},
     response::{IntoResponse, Response},
 };
-use macmlx_inference::InferenceError;
-use macmlx_protocol::{Context, Endpoint, Error, StreamEncoder, Translation};
+use macmlx_inference::{InferenceError, ModelTask};
+use macmlx_protocol::{
+    Context, Endpoint, Error, StreamEncoder, Translation, lm_studio::Describing,
+};
 use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::{
+    choice::choose,
     closing::Closing,
     exchange::{receive, respond},
     live::{self, Source},
@@ -44,6 +47,37 @@ async fn answer<E: Endpoint>(app: &App, request: Request) -> Result<Response, Er
     drop(received);
     let wants_stream = E::wants_stream(&request);
     let translation = E::translate(request, context())?;
+    run(app, translation, wants_stream, closing).await
+}
+
+/// As [`generate`], where the answer tells of its model.
+pub(crate) async fn generate_described<E: Endpoint>(
+    State(app): State<Arc<App>>,
+    request: Request,
+) -> Response
+where
+    E::Encoder: Describing,
+{
+    match described_answer::<E>(&app, request).await {
+        Ok(response) => response,
+        Err(error) => respond(E::DIALECT.error_reply(&error)),
+    }
+}
+
+async fn described_answer<E: Endpoint>(app: &App, request: Request) -> Result<Response, Error>
+where
+    E::Encoder: Describing,
+{
+    let closing = Closing::of(request.extensions());
+    let received = receive(request, app.options.body_limit_bytes).await?;
+    let request = E::parse(received.body())?;
+    drop(received);
+    let wants_stream = E::wants_stream(&request);
+    let mut translation = E::translate(request, context())?;
+    if let Some(request) = translation.requests.first() {
+        let card = choose(&app.catalog, &request.model, ModelTask::Generate).await?;
+        translation.encoder.describe(&card);
+    }
     run(app, translation, wants_stream, closing).await
 }
 

@@ -20,8 +20,8 @@ use crate::{
     content_encoding, dialect, guard,
     options::Options,
     replay::Replay,
-    responses::{Limits, Store},
-    routes::{anthropic, endpoints, models, ollama, openai, responses, status},
+    responses::{Chats, Limits, Store},
+    routes::{anthropic, endpoints, lm_studio, ollama, openai, responses, status},
 };
 
 /// What handlers share.
@@ -33,6 +33,7 @@ pub(crate) struct App {
     pub(crate) document: OpenApi,
     pub(crate) options: Options,
     pub(crate) responses: Arc<Store>,
+    pub(crate) chats: Arc<Chats>,
     /// A key has been asked for.
     pub(crate) is_closed: AtomicBool,
 }
@@ -71,6 +72,7 @@ pub fn router(
         is_closed: AtomicBool::new(options.asks_for_key()),
         options,
         responses: Arc::new(Store::new(Limits::default())),
+        chats: Arc::new(Chats::new(Limits::default())),
     });
     let clients = closed
         .layer(middleware::from_fn_with_state(
@@ -114,7 +116,7 @@ fn for_clients() -> Api {
         )
         .merge(endpoints::beside_v1())
         .merge(ollama::routes())
-        .merge(models::lm_studio_routes())
+        .merge(lm_studio::routes())
 }
 
 fn for_everyone() -> Api {

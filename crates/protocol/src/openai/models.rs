@@ -1,6 +1,6 @@
-//! `GET /v1/models` and `GET /v1/models/{id}`, and both as LM Studio has them below `/api/v0`.
+//! `GET /v1/models` and `GET /v1/models/{id}`.
 
-use macmlx_inference::{ModelCard, ModelTask, ModelTraits};
+use macmlx_inference::{ModelCard, ModelTask};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -12,8 +12,11 @@ use crate::json;
 pub struct ModelList {
     object: &'static str,
     data: Vec<Model>,
-    /// Always empty: Codex reads its own descriptions of models here and wants the field.
-    models: Vec<Value>,
+    /// Only for Codex, and empty: it reads its own descriptions of models here and wants the field.
+    /// Other clients would take it for the list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<Value>>)]
+    models: Option<[(); 0]>,
 }
 
 /// One model. The context length is there twice, as OpenRouter and as vLLM spell it.
@@ -30,13 +33,19 @@ pub struct Model {
     task: ModelTask,
 }
 
-/// The list of all local models.
-pub fn list(cards: &[ModelCard]) -> Value {
+/// The list of all local models. `query`: of the request's URL.
+pub fn list(cards: &[ModelCard], query: Option<&str>) -> Value {
     json::value(&ModelList {
         object: "list",
         data: cards.iter().map(Model::new).collect(),
-        models: Vec::new(),
+        models: is_codex(query).then_some([]),
     })
+}
+
+/// Codex tells its version where it asks for the list, and no other client does.
+fn is_codex(query: Option<&str>) -> bool {
+    let mut parameters = query.unwrap_or_default().split('&');
+    parameters.any(|parameter| parameter.starts_with("client_version="))
 }
 
 /// One model.
@@ -60,73 +69,6 @@ impl Model {
 
 fn owner(card: &ModelCard) -> &str {
     card.id.split_once('/').map_or("local", |(owner, _)| owner)
-}
-
-/// All local models with what they can do.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct LmStudioList {
-    object: &'static str,
-    data: Vec<LmStudioModel>,
-}
-
-/// One model as LM Studio describes it.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct LmStudioModel {
-    id: String,
-    object: &'static str,
-    /// `llm`, `vlm` for one that sees, or `embeddings`. Rerankers are the latter too: editors know no
-    /// other words and give the whole list up over one.
-    r#type: &'static str,
-    publisher: String,
-    arch: String,
-    compatibility_type: &'static str,
-    quantization: Option<String>,
-    /// `loaded` or `not-loaded`.
-    state: &'static str,
-    max_context_length: Option<u32>,
-    /// Only while loaded; all of the context can be had.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    loaded_context_length: Option<u32>,
-    /// `tool_use` for a model that calls tools.
-    capabilities: Vec<&'static str>,
-}
-
-/// The list in LM Studio's shape.
-pub fn lm_studio_list(models: Vec<LmStudioModel>) -> Value {
-    json::value(&LmStudioList {
-        object: "list",
-        data: models,
-    })
-}
-
-impl LmStudioModel {
-    pub fn new(card: &ModelCard, traits: &ModelTraits, is_loaded: bool) -> Self {
-        Self {
-            id: card.id.clone(),
-            object: "model",
-            r#type: match card.task {
-                ModelTask::Generate if traits.sees_images => "vlm",
-                ModelTask::Generate => "llm",
-                ModelTask::Embed | ModelTask::Rerank => "embeddings",
-            },
-            publisher: owner(card).to_owned(),
-            arch: card.model_type.clone(),
-            compatibility_type: "mlx",
-            quantization: card.quantization.clone(),
-            state: if is_loaded { "loaded" } else { "not-loaded" },
-            max_context_length: card.context_length,
-            loaded_context_length: card.context_length.filter(|_| is_loaded),
-            capabilities: if traits.tools.takes_tools() {
-                vec!["tool_use"]
-            } else {
-                Vec::new()
-            },
-        }
-    }
-
-    pub fn into_value(self) -> Value {
-        json::value(&self)
-    }
 }
 
 #[cfg(test)]
@@ -153,7 +95,7 @@ mod tests {
     #[test]
     fn a_model_has_all_that_clients_read() {
         assert_eq!(
-            list(&[card()]),
+            list(&[card()], None),
             json!({
                 "object": "list",
                 "data": [{
@@ -165,46 +107,26 @@ mod tests {
                     "max_model_len": 2048,
                     "task": "generate",
                 }],
-                "models": [],
             })
         );
     }
 
     #[test]
-    fn editors_are_told_who_calls_tools() {
-        let able = ModelTraits {
-            tools: macmlx_inference::ToolSupport::Generic,
-            ..ModelTraits::default()
-        };
-        assert_eq!(
-            LmStudioModel::new(&card(), &able, true).into_value(),
-            json!({
-                "id": "org/small",
-                "object": "model",
-                "type": "llm",
-                "publisher": "org",
-                "arch": "llama",
-                "compatibility_type": "mlx",
-                "quantization": "4-bit",
-                "state": "loaded",
-                "max_context_length": 2048,
-                "loaded_context_length": 2048,
-                "capabilities": ["tool_use"],
-            })
-        );
-        let seeing = ModelTraits {
-            sees_images: true,
-            ..ModelTraits::default()
-        };
-        let idle = LmStudioModel::new(&card(), &seeing, false).into_value();
-        assert_eq!(idle["type"], "vlm");
-        assert_eq!(idle["state"], "not-loaded");
-        assert_eq!(idle["capabilities"], json!([]));
-        assert_eq!(idle.get("loaded_context_length"), None);
-        for task in [ModelTask::Embed, ModelTask::Rerank] {
-            let card = ModelCard { task, ..card() };
-            let model = LmStudioModel::new(&card, &ModelTraits::default(), false);
-            assert_eq!(model.into_value()["type"], "embeddings");
+    fn only_codex_sees_a_list_without_models() {
+        for (query, is_codex) in [
+            (None, false),
+            (Some(""), false),
+            (Some("limit=5"), false),
+            (Some("client_version=0.99.0"), true),
+            (Some("limit=5&client_version=0.99.0"), true),
+        ] {
+            let list = list(&[card()], query);
+            let expected = json!([]);
+            assert_eq!(
+                list.get("models"),
+                is_codex.then_some(&expected),
+                "{query:?}"
+            );
         }
     }
 }

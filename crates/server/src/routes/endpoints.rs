@@ -6,18 +6,20 @@ use axum::routing::{MethodRouter, post};
 use macmlx_protocol::{
     Described, Dialect, Encoding,
     endpoints::{Route, Visitor, visit},
+    lm_studio::{Describing, chat::Chat},
     ollama::{embedding::Embedding, generation::Generating},
     openai::responses::Responses,
 };
 
 use super::{
+    lm_studio,
     ollama::{embedding, generation},
     responses,
 };
 use crate::{
     api::{Api, Doc},
     encode::encode,
-    generate::generate,
+    generate::{generate, generate_described},
     router::App,
 };
 
@@ -81,6 +83,19 @@ impl<P: Fn(Dialect, &'static str) -> Option<&'static str>> Visitor for Placed<P>
     fn recording(&mut self, route: Route) {
         let doc = Doc::generating::<Responses>();
         self.add(Dialect::OpenAi, route, &post(responses::create), doc);
+    }
+
+    fn describing<E: Described>(&mut self, route: Route)
+    where
+        E::Encoder: Describing,
+    {
+        let doc = Doc::generating::<E>();
+        self.add(E::DIALECT, route, &post(generate_described::<E>), doc);
+    }
+
+    fn continuing(&mut self, route: Route) {
+        let doc = Doc::generating::<Chat>();
+        self.add(Dialect::LmStudio, route, &post(lm_studio::chat::go_on), doc);
     }
 
     fn settling_or_generating<E: Generating + Described>(&mut self, route: Route) {

@@ -11,6 +11,7 @@ mod content_encoding;
 mod encoding;
 mod guards;
 mod limits;
+mod lm_studio;
 mod names;
 mod ollama;
 mod openapi;

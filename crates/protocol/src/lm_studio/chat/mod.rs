@@ -1,0 +1,350 @@
+//! `POST /api/v1/chat`: one turn of a conversation that the server keeps.
+
+mod encoder;
+mod reply;
+
+use macmlx_inference::{
+    ChatPrompt, ContentPart, GenerateRequest, Image, ImageSource, Message, Prompt,
+    ReasoningOptions, Role, SamplingParams, StopConditions,
+};
+use serde::Deserialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::residency::refuse_others;
+use crate::{
+    Body, Context, Described, Dialect, Endpoint, Error, Translation, json, range::checked,
+    sentinel::ANSWER_TOKENS,
+};
+
+pub use self::{
+    encoder::Encoder,
+    reply::{ChatEvent, ChatResult},
+};
+
+/// The route, as data for [`Endpoint`].
+#[derive(Debug)]
+pub struct Chat;
+
+/// The body, types checked. A field that is not listed here is refused.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = lm_studio::ChatRequest)]
+pub struct Request {
+    model: String,
+    /// A text, or a list of `{"type": "text" or "message", "content"}` and of
+    /// `{"type": "image", "data_url"}`.
+    input: Value,
+    system_prompt: Option<String>,
+    /// Only empty.
+    integrations: Option<Vec<Value>>,
+    stream: Option<bool>,
+    temperature: Option<f32>,
+    top_p: Option<f32>,
+    top_k: Option<u32>,
+    min_p: Option<f32>,
+    repeat_penalty: Option<f32>,
+    /// -1 is no limit.
+    max_output_tokens: Option<i64>,
+    /// `off`, `on`, `low`, `medium` or `high`.
+    reasoning: Option<String>,
+    /// Tokens that prompt and answer may have together.
+    context_length: Option<u32>,
+    /// Default: true.
+    store: Option<bool>,
+    previous_response_id: Option<String>,
+}
+
+const FIELDS: &[&str] = &[
+    "model",
+    "input",
+    "system_prompt",
+    "integrations",
+    "stream",
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "repeat_penalty",
+    "max_output_tokens",
+    "reasoning",
+    "context_length",
+    "store",
+    "previous_response_id",
+];
+
+/// A part of the input.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum Item {
+    /// The pages of LM Studio call it both.
+    #[serde(alias = "message")]
+    Text {
+        content: String,
+    },
+    Image {
+        data_url: String,
+    },
+}
+
+impl Request {
+    pub fn wants_store(&self) -> bool {
+        self.store != Some(false)
+    }
+
+    /// The response that this one goes on from.
+    pub fn previous(&self) -> Option<&str> {
+        self.previous_response_id.as_deref()
+    }
+
+    /// What a response that is not kept is answered with.
+    pub fn not_kept(&self) -> Error {
+        Error::NotKept {
+            kind: "response",
+            id: self.previous_response_id.clone().unwrap_or_default(),
+            param: Some("previous_response_id".into()),
+        }
+    }
+
+    /// Tokens that prompt and answer may have together, where the client sets a limit.
+    pub fn context_length(&self) -> Option<u32> {
+        self.context_length
+    }
+
+    /// What the backend is to do after `past`, which are the turns of the conversation so far.
+    pub fn translate(
+        self,
+        past: Vec<Message>,
+        context: &Context,
+    ) -> Result<Translation<Encoder>, Error> {
+        let said = self.said()?;
+        let encoder = Encoder::new(
+            context,
+            self.stream == Some(true),
+            self.wants_store(),
+            said.clone(),
+        );
+        // A later system prompt takes the place of an earlier one.
+        let all = past.into_iter().chain(said);
+        let (mut systems, turns): (Vec<_>, Vec<_>) =
+            all.partition(|message| message.role == Role::System);
+        let messages = systems.pop().into_iter().chain(turns).collect();
+        let prompt = Prompt::Chat(ChatPrompt {
+            messages,
+            ..ChatPrompt::default()
+        });
+        let request = GenerateRequest {
+            sampling: SamplingParams {
+                temperature: checked("temperature", self.temperature, 0.0..)?,
+                top_p: checked("top_p", self.top_p, 0.0..=1.0)?,
+                top_k: self.top_k,
+                min_p: checked("min_p", self.min_p, 0.0..=1.0)?,
+                repetition_penalty: match self.repeat_penalty {
+                    Some(penalty) if penalty <= 0.0 => {
+                        return Err(Error::invalid(
+                            "repeat_penalty",
+                            format!("repeat_penalty must be greater than 0, not {penalty}"),
+                        ));
+                    }
+                    penalty => penalty,
+                },
+                ..SamplingParams::default()
+            },
+            stop: StopConditions {
+                max_tokens: ANSWER_TOKENS
+                    .read("max_output_tokens", self.max_output_tokens)?
+                    .limit(),
+                ..StopConditions::default()
+            },
+            reasoning: reasoning(self.reasoning.as_deref())?,
+            ..GenerateRequest::new(self.model, prompt)
+        };
+        Ok(Translation {
+            requests: vec![request],
+            encoder,
+        })
+    }
+
+    /// The turns that this request adds.
+    fn said(&self) -> Result<Vec<Message>, Error> {
+        let items = match &self.input {
+            Value::String(text) => vec![Item::Text {
+                content: text.clone(),
+            }],
+            Value::Array(items) => items
+                .iter()
+                .enumerate()
+                .map(|(index, item)| json::fields_at(item, &format!("input[{index}]")))
+                .collect::<Result<_, _>>()?,
+            _ => {
+                return Err(Error::invalid(
+                    "input",
+                    "input is a text or a list of texts and images",
+                ));
+            }
+        };
+        if items.is_empty() {
+            return Err(Error::invalid("input", "input is empty"));
+        }
+        let system = self
+            .system_prompt
+            .as_deref()
+            .filter(|text| !text.is_empty());
+        let mut said: Vec<Message> = system
+            .map(|text| Message::text(Role::System, text))
+            .into_iter()
+            .collect();
+        let parts = items
+            .into_iter()
+            .enumerate()
+            .map(|(index, item)| match item {
+                Item::Text { content } => Ok(ContentPart::Text(content)),
+                Item::Image { data_url } => image(&data_url, index),
+            });
+        said.push(Message {
+            content: parts.collect::<Result<_, _>>()?,
+            ..Message::text(Role::User, "")
+        });
+        Ok(said)
+    }
+}
+
+fn image(data_url: &str, index: usize) -> Result<ContentPart, Error> {
+    let param = format!("input[{index}].data_url");
+    let inline = data_url
+        .strip_prefix("data:")
+        .and_then(|rest| rest.split_once(";base64,"));
+    match inline {
+        Some((media_type, data)) => Ok(ContentPart::Image(Image {
+            source: ImageSource::Inline {
+                media_type: media_type.to_owned(),
+                data: data.to_owned(),
+            },
+            param,
+        })),
+        None => Err(Error::invalid(
+            param,
+            "an image is a data URL, `data:image/png;base64,…`",
+        )),
+    }
+}
+
+/// A model that cannot do what is asked for refuses it.
+fn reasoning(wanted: Option<&str>) -> Result<ReasoningOptions, Error> {
+    let (enabled, effort) = match wanted {
+        None => return Ok(ReasoningOptions::default()),
+        Some("off") => (false, None),
+        Some("on") => (true, None),
+        Some(effort @ ("low" | "medium" | "high")) => (true, Some(effort.to_owned())),
+        Some(other) => {
+            return Err(Error::invalid(
+                "reasoning",
+                format!("reasoning is off, on, low, medium or high, not `{other}`"),
+            ));
+        }
+    };
+    Ok(ReasoningOptions {
+        enabled: Some(enabled),
+        effort,
+        ..ReasoningOptions::default()
+    })
+}
+
+impl Described for Chat {
+    const SUMMARY: &'static str = "Answer the next turn of a conversation that is kept here";
+
+    type Body = Request;
+    type Answer = ChatResult;
+    type Event = ChatEvent;
+}
+
+impl Endpoint for Chat {
+    type Request = Request;
+    type Encoder = Encoder;
+
+    const DIALECT: Dialect = Dialect::LmStudio;
+
+    fn parse(body: Body<'_>) -> Result<Request, Error> {
+        let body = json::object(body.bytes)?;
+        refuse_others(&body, FIELDS)?;
+        let request: Request = json::fields(&body)?;
+        if request
+            .integrations
+            .as_ref()
+            .is_some_and(|integrations| !integrations.is_empty())
+        {
+            return Err(Error::unsupported(
+                "integrations",
+                "no tools are run for clients; send `tools` to `/v1/chat/completions` and run them \
+                 yourself",
+            ));
+        }
+        if request
+            .previous()
+            .is_some_and(|id| !id.starts_with("resp_"))
+        {
+            return Err(Error::invalid(
+                "previous_response_id",
+                "previous_response_id begins with `resp_`",
+            ));
+        }
+        Ok(request)
+    }
+
+    fn wants_stream(request: &Request) -> bool {
+        request.stream == Some(true)
+    }
+
+    /// Of a request that goes on from nothing.
+    fn translate(request: Request, context: Context) -> Result<Translation<Encoder>, Error> {
+        request.translate(Vec::new(), &context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn refused(body: &Value) -> String {
+        let parsed = Chat::parse(Body::json(body.to_string().as_bytes()));
+        let context = Context {
+            id: "1".into(),
+            created_unix: 0,
+            fingerprint: String::new(),
+        };
+        parsed
+            .and_then(|request| Chat::translate(request, context))
+            .unwrap_err()
+            .to_string()
+    }
+
+    #[test]
+    fn what_cannot_be_honoured_is_refused_by_name() {
+        for (field, value) in [
+            ("integrations", json!(["mcp/playwright"])),
+            ("messages", json!([])),
+            ("max_tokens", json!(5)),
+            ("temperature", json!(-1)),
+            ("top_p", json!(2)),
+            ("repeat_penalty", json!(0)),
+            ("reasoning", json!("lots")),
+            ("max_output_tokens", json!(0)),
+            ("previous_response_id", json!("chat_1")),
+            ("input", json!([])),
+            ("input", json!(5)),
+        ] {
+            let mut body = json!({"model": "small", "input": "Hi"});
+            body[field] = value;
+            assert!(refused(&body).contains(field), "{body}: {}", refused(&body));
+        }
+        let image = json!({"model": "small", "input": [{"type": "image", "data_url": "http://a"}]});
+        assert!(refused(&image).contains("data URL"));
+        let strange = json!({"model": "small", "input": [{"type": "video"}]});
+        assert!(
+            refused(&strange).contains("input[0]"),
+            "{}",
+            refused(&strange)
+        );
+    }
+}

@@ -1,0 +1,154 @@
+//! Errors in LM Studio's shape: `{"error": {"type", "message", "code", "param"}}`.
+
+use macmlx_inference::{InferenceError, ModelFilesError};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::{Error, Reply, json, openai};
+
+/// What went wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = lm_studio::Failure)]
+pub struct Failure {
+    /// `invalid_request`, `model_not_found`, `job_not_found`, `not_implemented` or `internal_error`.
+    r#type: &'static str,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    param: Option<Value>,
+}
+
+#[derive(Debug, Serialize)]
+struct ErrorBody {
+    error: Failure,
+}
+
+/// The reply to a request that failed before its first frame.
+pub fn reply(error: &Error) -> Reply {
+    let reply = openai::error::reply(error);
+    let kind = match error {
+        Error::Inference(InferenceError::ModelNotFound { .. }) => "model_not_found",
+        Error::Unsupported { .. } => "not_implemented",
+        _ if reply.status < 500 => "invalid_request",
+        _ => "internal_error",
+    };
+    Reply {
+        body: json::value(&ErrorBody {
+            error: Failure::of(kind, &reply.body),
+        }),
+        ..reply
+    }
+}
+
+/// The reply to a download that cannot begin.
+pub fn model_files_reply(error: &ModelFilesError) -> Reply {
+    let (status, kind) = match error {
+        ModelFilesError::Model(error) => return reply(&Error::Inference(error.clone())),
+        ModelFilesError::Name(_) => (400, "invalid_request"),
+        ModelFilesError::NotOnHub(_) => (404, "model_not_found"),
+        ModelFilesError::Hub(_) => (502, "internal_error"),
+        ModelFilesError::Disk(_) => (500, "internal_error"),
+    };
+    failed(status, kind, &error.to_string())
+}
+
+/// The reply to a question about a download that nobody began.
+pub fn job_not_found(id: &str) -> Reply {
+    failed(
+        404,
+        "job_not_found",
+        &format!("there is no download `{id}`"),
+    )
+}
+
+/// What a stream that failed says.
+pub(super) fn mid_stream(error: &InferenceError) -> Failure {
+    let error = Error::Inference(error.clone());
+    let kind = match &error {
+        Error::Inference(InferenceError::ModelNotFound { .. }) => "model_not_found",
+        error if openai::error::reply(error).status < 500 => "invalid_request",
+        _ => "internal_error",
+    };
+    Failure::of(kind, &openai::error::reply(&error).body)
+}
+
+fn failed(status: u16, kind: &'static str, message: &str) -> Reply {
+    let error = Failure {
+        r#type: kind,
+        message: message.to_owned(),
+        code: None,
+        param: None,
+    };
+    Reply {
+        status,
+        headers: Vec::new(),
+        body: json::value(&ErrorBody { error }),
+    }
+}
+
+impl Failure {
+    /// The same as OpenAI's, whose code and parameter are finer than its type.
+    fn of(kind: &'static str, openai: &Value) -> Self {
+        let field = |name: &str| openai["error"].get(name).filter(|value| !value.is_null());
+        Self {
+            r#type: kind,
+            message: field("message")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned(),
+            code: field("code").cloned(),
+            param: field("param").cloned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn errors_have_a_type_and_name_the_field() {
+        for (error, status, expected) in [
+            (
+                Error::invalid("input", "input is missing"),
+                400,
+                json!({"type": "invalid_request", "message": "input is missing", "param": "input"}),
+            ),
+            (
+                Error::unsupported("integrations", "no tools"),
+                400,
+                json!({
+                    "type": "not_implemented",
+                    "message": "`integrations` is not supported: no tools",
+                    "code": "unsupported_parameter",
+                    "param": "integrations",
+                }),
+            ),
+            (
+                Error::Internal,
+                500,
+                json!({
+                    "type": "internal_error",
+                    "message": "the server failed",
+                    "code": "internal_error",
+                }),
+            ),
+        ] {
+            let reply = reply(&error);
+            assert_eq!(reply.status, status);
+            assert_eq!(reply.body, json!({"error": expected}));
+        }
+        assert_eq!(
+            job_not_found("job_1").body["error"]["type"],
+            "job_not_found"
+        );
+        assert_eq!(
+            model_files_reply(&ModelFilesError::NotOnHub("gone".into())).status,
+            404
+        );
+    }
+}

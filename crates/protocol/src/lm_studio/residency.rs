@@ -1,0 +1,137 @@
+//! `POST /api/v1/models/load`, `/api/v1/models/unload` and `/api/v1/models/download`.
+
+use std::time::Duration;
+
+use macmlx_inference::ModelCard;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::models::{InstanceConfig, kind};
+use crate::{Error, json};
+
+/// What is to be loaded.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = lm_studio::LoadRequest)]
+pub struct LoadRequest {
+    pub model: String,
+    /// Taken and without effect: a model can always use all of its context, which takes memory only
+    /// as far as it is used.
+    #[expect(dead_code, reason = "named for the document, its type checked")]
+    context_length: Option<u32>,
+    /// Tell how the model is loaded.
+    echo_load_config: Option<bool>,
+}
+
+/// What is loaded.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = lm_studio::Loaded)]
+pub struct Loaded {
+    /// `llm` or `embedding`.
+    r#type: &'static str,
+    instance_id: String,
+    load_time_seconds: f64,
+    /// `loaded`.
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    load_config: Option<InstanceConfig>,
+}
+
+/// What is to go from memory, and what has gone.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = lm_studio::Unload)]
+pub struct Unload {
+    pub instance_id: String,
+}
+
+/// What may be sent to load a model. The last four are about another engine and have no effect on
+/// this one, by LM Studio's own word.
+const LOAD_FIELDS: &[&str] = &[
+    "model",
+    "context_length",
+    "echo_load_config",
+    "eval_batch_size",
+    "flash_attention",
+    "num_experts",
+    "offload_kv_cache_to_gpu",
+];
+
+impl LoadRequest {
+    /// Reads the body. Errors name the field.
+    pub fn parse(body: &[u8]) -> Result<Self, Error> {
+        let body = json::object(body)?;
+        refuse_others(&body, LOAD_FIELDS)?;
+        json::fields(&body)
+    }
+
+    /// The reply once the model is loaded.
+    pub fn reply(&self, card: &ModelCard, load_time: Duration) -> Loaded {
+        let tells_config = self.echo_load_config == Some(true);
+        Loaded {
+            r#type: kind(card),
+            instance_id: card.id.clone(),
+            load_time_seconds: load_time.as_secs_f64(),
+            status: "loaded",
+            load_config: tells_config.then_some(InstanceConfig {
+                context_length: card.context_length,
+            }),
+        }
+    }
+}
+
+impl Unload {
+    /// Reads the body. Errors name the field.
+    pub fn parse(body: &[u8]) -> Result<Self, Error> {
+        let body = json::object(body)?;
+        refuse_others(&body, &["instance_id"])?;
+        json::fields(&body)
+    }
+}
+
+/// A field that nobody knows is refused, as LM Studio does.
+pub(super) fn refuse_others(body: &Value, known: &[&str]) -> Result<(), Error> {
+    let unknown = body
+        .as_object()
+        .into_iter()
+        .flat_map(|fields| fields.iter())
+        .find(|(name, value)| !value.is_null() && !known.contains(&name.as_str()));
+    match unknown {
+        Some((name, _)) => Err(Error::unsupported(
+            name.as_str(),
+            format!("the fields are {}", known.join(", ")),
+        )),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn bodies_are_read_and_strange_fields_refused() {
+        let body = json!({
+            "model": "org/small",
+            "context_length": 16384,
+            "flash_attention": true,
+            "echo_load_config": null,
+        });
+        let request = LoadRequest::parse(body.to_string().as_bytes()).unwrap();
+        assert_eq!(request.model, "org/small");
+        for (body, param) in [
+            (json!({"model": "a", "ttl": 5}), "ttl"),
+            (json!({"context_length": 5}), "model"),
+            (
+                json!({"model": "a", "context_length": "long"}),
+                "context_length",
+            ),
+        ] {
+            let error = LoadRequest::parse(body.to_string().as_bytes()).unwrap_err();
+            assert!(error.to_string().contains(param), "{error}");
+        }
+        assert!(Unload::parse(b"{\"instance_id\": \"a\"}").is_ok());
+        assert!(Unload::parse(b"{\"model\": \"a\"}").is_err());
+    }
+}

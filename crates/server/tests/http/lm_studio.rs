@@ -1,0 +1,274 @@
+//! LM Studio's own routes.
+
+use std::sync::Arc;
+
+use macmlx_inference::{
+    ContentPart, FinishReason, GenerationEvent, InferenceError, Prompt, Role, ScriptedBackend,
+    Timings, Usage,
+};
+use macmlx_server::Options;
+use reqwest::{Client, StatusCode};
+use serde_json::{Value, json};
+
+use crate::support::{says, start, start_shared, started, text};
+
+async fn post(url: &str, body: &Value) -> (StatusCode, Value) {
+    let response = Client::new().post(url).json(body).send().await.unwrap();
+    (response.status(), response.json().await.unwrap())
+}
+
+async fn get(url: &str) -> Value {
+    reqwest::get(url).await.unwrap().json().await.unwrap()
+}
+
+fn written(content: &[ContentPart]) -> String {
+    let texts = content.iter().map(|part| match part {
+        ContentPart::Text(text) => text.as_str(),
+        ContentPart::Image(_) => "an image",
+    });
+    texts.collect()
+}
+
+fn measured() -> Vec<Result<GenerationEvent, InferenceError>> {
+    let seconds = std::time::Duration::from_secs;
+    vec![
+        Ok(started()),
+        Ok(text("Paris.")),
+        Ok(GenerationEvent::Finished {
+            choice: 0,
+            reason: FinishReason::Stop,
+            stop_sequence: None,
+        }),
+        Ok(GenerationEvent::Completed {
+            usage: Usage {
+                prompt_tokens: 3,
+                cached_tokens: 0,
+                completion_tokens: 8,
+                reasoning_tokens: 0,
+            },
+            timings: Timings {
+                load: seconds(7),
+                queue: seconds(1),
+                prefill: seconds(2),
+                decode: seconds(4),
+            },
+        }),
+    ]
+}
+
+#[tokio::test]
+async fn answers_of_v0_say_how_fast_they_came_and_from_what() {
+    let backend = ScriptedBackend::default()
+        .then_events(measured())
+        .then_events(measured());
+    let server = start(backend, Options::default()).await;
+    let chat = json!({"model": "small", "messages": [{"role": "user", "content": "Hi"}]});
+    let completion = json!({"model": "small", "prompt": "Hi"});
+    for (path, body) in [
+        ("/api/v0/chat/completions", chat),
+        ("/api/v0/completions", completion),
+    ] {
+        let (status, reply) = post(&server.at(path), &body).await;
+        assert_eq!(status, StatusCode::OK, "{reply}");
+        assert_eq!(reply["usage"]["completion_tokens"], 8);
+        assert_eq!(
+            reply["stats"],
+            json!({
+                "tokens_per_second": 2.0,
+                "time_to_first_token": 3.0,
+                "generation_time": 4.0,
+                "stop_reason": "eosFound",
+            })
+        );
+        assert_eq!(
+            reply["model_info"],
+            json!({"arch": "llama", "quant": null, "format": "mlx", "context_length": 2048})
+        );
+        assert_eq!(reply["runtime"]["name"], "macmlx");
+        assert_eq!(reply["runtime"]["supported_formats"], json!(["mlx"]));
+    }
+}
+
+#[tokio::test]
+async fn a_conversation_goes_on_from_each_of_its_responses() {
+    let backend = Arc::new(
+        ScriptedBackend::default()
+            .then_events(says(&["Blue", "!"]))
+            .then_events(says(&["Still blue."]))
+            .then_events(says(&["Red."])),
+    );
+    let server = start_shared(
+        Arc::clone(&backend) as _,
+        Options::default(),
+        std::time::Duration::ZERO,
+    )
+    .await;
+    let url = server.at("/api/v1/chat");
+    let first = json!({"model": "small", "input": "Which?", "system_prompt": "Be brief."});
+    let (_, first) = post(&url, &first).await;
+    assert_eq!(first["model_instance_id"], "org/small");
+    assert_eq!(
+        first["output"],
+        json!([{"type": "message", "content": "Blue!"}])
+    );
+    let id = first["response_id"].as_str().unwrap();
+    assert!(id.starts_with("resp_"), "{id}");
+    // Twice from the same response, once without being kept.
+    let again = json!({"model": "small", "input": "Still?", "previous_response_id": id});
+    let (_, second) = post(&url, &again).await;
+    assert_ne!(second["response_id"], id);
+    let branch = json!({
+        "model": "small",
+        "input": "And now?",
+        "system_prompt": "Be long.",
+        "previous_response_id": id,
+        "store": false,
+    });
+    let (_, third) = post(&url, &branch).await;
+    assert_eq!(third.get("response_id"), None);
+    let turns: Vec<Vec<(Role, String)>> = backend
+        .requests()
+        .iter()
+        .map(|request| match &request.prompt {
+            Prompt::Chat(chat) => chat
+                .messages
+                .iter()
+                .map(|message| (message.role, written(&message.content)))
+                .collect(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let turn = |role, text: &str| (role, text.to_owned());
+    assert_eq!(
+        turns[1],
+        [
+            turn(Role::System, "Be brief."),
+            turn(Role::User, "Which?"),
+            turn(Role::Assistant, "Blue!"),
+            turn(Role::User, "Still?"),
+        ]
+    );
+    assert_eq!(turns[2][0], turn(Role::System, "Be long."));
+    assert_eq!(turns[2].len(), 4);
+    let gone = json!({"model": "small", "input": "x", "previous_response_id": "resp_gone"});
+    let (status, error) = post(&url, &gone).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    assert_eq!(error["error"]["param"], "previous_response_id");
+    assert_eq!(error["error"]["type"], "invalid_request");
+}
+
+#[tokio::test]
+async fn a_streamed_chat_begins_and_ends_as_it_should() {
+    let backend = ScriptedBackend::default().then_events(says(&["Pa", "ris."]));
+    let server = start(backend, Options::default()).await;
+    let body = json!({"model": "small", "input": "Hi", "stream": true});
+    let response = Client::new()
+        .post(server.at("/api/v1/chat"))
+        .json(&body)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(response.headers()["content-type"], "text/event-stream");
+    let stream = response.text().await.unwrap();
+    let names: Vec<&str> = stream
+        .lines()
+        .filter_map(|line| line.strip_prefix("event: "))
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "chat.start",
+            "prompt_processing.start",
+            "prompt_processing.end",
+            "message.start",
+            "message.delta",
+            "message.delta",
+            "message.end",
+            "chat.end",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_context_that_the_client_bounds_is_honoured() {
+    let backend = Arc::new(ScriptedBackend::default().then_events(says(&["a"])));
+    let server = start_shared(
+        Arc::clone(&backend) as _,
+        Options::default(),
+        std::time::Duration::ZERO,
+    )
+    .await;
+    let url = server.at("/api/v1/chat");
+    let body = json!({"model": "small", "input": "Hi", "context_length": 1000});
+    let (status, _) = post(&url, &body).await;
+    assert_eq!(status, StatusCode::OK);
+    let limit = backend.requests()[0].stop.max_tokens.unwrap();
+    assert!((1..=1000).contains(&limit), "{limit}");
+    let long = json!({"model": "small", "input": "Hi ".repeat(50), "context_length": 1});
+    let (status, error) = post(&url, &long).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    assert_eq!(error["error"]["code"], "context_length_exceeded");
+}
+
+#[tokio::test]
+async fn models_are_listed_loaded_and_unloaded() {
+    let server = start(ScriptedBackend::default(), Options::default()).await;
+    let list = get(&server.at("/api/v1/models")).await;
+    let keys: Vec<_> = list["models"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|model| model["key"].as_str().unwrap())
+        .collect();
+    assert_eq!(keys, ["org/small", "flat"]);
+    let body = json!({"model": "small", "echo_load_config": true, "flash_attention": true});
+    let (status, loaded) = post(&server.at("/api/v1/models/load"), &body).await;
+    assert_eq!(status, StatusCode::OK, "{loaded}");
+    assert_eq!(loaded["instance_id"], "org/small");
+    assert_eq!(loaded["status"], "loaded");
+    assert_eq!(loaded["load_config"], json!({"context_length": 2048}));
+    for (path, body, status, kind) in [
+        ("load", json!({"model": "gpt-4o"}), 404, "model_not_found"),
+        ("load", json!({}), 400, "invalid_request"),
+        (
+            "load",
+            json!({"model": "small", "ttl": 5}),
+            400,
+            "not_implemented",
+        ),
+        (
+            "unload",
+            json!({"instance_id": "gone"}),
+            400,
+            "invalid_request",
+        ),
+        ("unload", json!({"model": "small"}), 400, "not_implemented"),
+        ("nowhere", json!({}), 404, "invalid_request"),
+    ] {
+        let (got, error) = post(&server.at(&format!("/api/v1/models/{path}")), &body).await;
+        assert_eq!(got, status, "{path} {body}: {error}");
+        assert_eq!(error["error"]["type"], kind, "{path} {body}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn only_codex_reads_a_list_without_models() {
+    let server = start(ScriptedBackend::default(), Options::default()).await;
+    // Clients read whichever of both is there.
+    for path in [
+        "/v1/models",
+        "/models",
+        "/api/v0/models",
+        "/api/tags",
+        "/api/v1/models",
+    ] {
+        let list = get(&server.at(path)).await;
+        for name in ["data", "models"] {
+            if let Some(models) = list.get(name) {
+                assert_eq!(models.as_array().unwrap().len(), 2, "{path} {name}");
+            }
+        }
+    }
+    let list = get(&server.at("/v1/models?client_version=0.99.0")).await;
+    assert_eq!(list["models"], json!([]));
+}
