@@ -121,15 +121,7 @@ pub(crate) fn check(parameters: &ModelParameters, prefix: &str) -> Result<(), Pr
 
 /// Gives a request what it left unset. A system prompt is not among it.
 pub fn fill_in(request: &mut GenerateRequest, parameters: &ModelParameters) {
-    let sampling = &mut request.sampling;
-    set(&mut sampling.temperature, single(parameters.temperature));
-    set(&mut sampling.top_p, single(parameters.top_p));
-    set(&mut sampling.top_k, parameters.top_k);
-    set(&mut sampling.min_p, single(parameters.min_p));
-    set(
-        &mut sampling.repetition_penalty,
-        single(parameters.repetition_penalty),
-    );
+    request.sampling.fill_in(&parameters.sampling);
     set(&mut request.stop.max_tokens, parameters.max_tokens);
     if let Prompt::Chat(chat) = &mut request.prompt {
         fill_in_chat(chat, &mut request.reasoning, parameters);
@@ -168,10 +160,6 @@ fn set<T>(unset: &mut Option<T>, value: Option<T>) {
     if unset.is_none() {
         *unset = value;
     }
-}
-
-fn single(value: Option<f64>) -> Option<f32> {
-    value.map(|value| value as f32)
 }
 
 #[cfg(test)]

@@ -41,6 +41,6 @@ pub use model_files::{ModelFiles, ModelFilesError, PullProgress};
 pub use request::{
     ChatPrompt, GenerateRequest, Logprobs, Prompt, ReasoningOptions, StopConditions,
 };
-pub use sampling::{Dry, SamplingParams, Xtc};
+pub use sampling::{Dry, ParameterRange, SamplingNumbers, SamplingParameter, SamplingParams, Xtc};
 #[cfg(feature = "test-support")]
 pub use scripted::{FilesRequest, ScriptedBackend, ScriptedCatalog, ScriptedModelFiles};

@@ -1,41 +1,202 @@
 //! How the next token is drawn from the logits, for each sequence by itself.
+//!
+//! A parameter that is one number is a row of the table in `sampling_parameters!`: the parsers of
+//! the dialects, the parameters of models and conversations, `generation_config.json`, Ollama's
+//! `show` and the form of the UI all read the table, so that a new one is its row and what it does in
+//! the engine.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Bound};
 
 use serde::{Deserialize, Serialize};
 
-/// Sampling parameters as a client gave them.
-///
-/// `None` means: not given. The engine then takes the model's `generation_config.json`, then the
-/// neutral value named below. Dialects check ranges; the engine trusts them.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct SamplingParams {
-    /// 0 is greedy. Neutral: 1.
-    pub temperature: Option<f32>,
-    /// Smallest set of tokens whose probability reaches this. Neutral: 1.
-    pub top_p: Option<f32>,
-    /// That many most likely tokens. Neutral: 0 (all).
-    pub top_k: Option<u32>,
-    /// Tokens at least this fraction as likely as the likeliest. Neutral: 0.
-    pub min_p: Option<f32>,
-    /// Locally typical sampling. Neutral: 1.
-    pub typical_p: Option<f32>,
-    pub xtc: Option<Xtc>,
-    /// Divides positive and multiplies negative logits of tokens seen in prompt or output within
-    /// `penalty_window`. Neutral: 1.
-    pub repetition_penalty: Option<f32>,
-    /// Subtracted once from tokens of the output seen within `penalty_window`. Neutral: 0.
-    pub presence_penalty: Option<f32>,
-    /// Subtracted for each occurrence in the output within `penalty_window`. Neutral: 0.
-    pub frequency_penalty: Option<f32>,
-    /// How many of the last tokens penalties look at. `None`: all of them.
-    pub penalty_window: Option<u32>,
-    pub dry: Option<Dry>,
-    /// Added to the logits of these tokens (−100 to 100).
-    pub logit_bias: BTreeMap<u32, f32>,
-    /// Same seed, same parameters, same prompt: same output, whoever else is in the batch.
-    /// Choice `i` of a request uses `seed + i`. `None`: random.
-    pub seed: Option<u64>,
+/// Where a value may lie.
+pub type ParameterRange = (Bound<f64>, Bound<f64>);
+
+/// What is known of a sampling parameter that is one number.
+#[derive(Debug, Clone, Copy)]
+pub struct SamplingParameter {
+    /// As servers with OpenAI's API call it, and `generation_config.json`.
+    pub name: &'static str,
+    /// Other names that such servers have for it.
+    pub aliases: &'static [&'static str],
+    /// The option of Ollama; `None`: it has none.
+    pub ollama: Option<&'static str>,
+    /// As files and routes of this program call it.
+    pub setting: &'static str,
+    /// What it does, in sentences.
+    pub meaning: &'static str,
+    pub range: ParameterRange,
+    /// As [`Self::range`], of Ollama's option.
+    pub ollama_range: ParameterRange,
+    pub is_integer: bool,
+    get: fn(&SamplingParams) -> Option<f64>,
+    set: fn(&mut SamplingParams, Option<f64>),
+}
+
+impl SamplingParameter {
+    /// The value that is given.
+    pub fn get(&self, params: &SamplingParams) -> Option<f64> {
+        (self.get)(params)
+    }
+
+    /// Gives a value; one that is out of range becomes the nearest that fits the type.
+    pub fn set(&self, params: &mut SamplingParams, value: Option<f64>) {
+        (self.set)(params, value);
+    }
+
+    /// The parameter that files and routes of this program call so.
+    pub fn of_setting(setting: &str) -> Option<&'static Self> {
+        Self::ALL.iter().find(|row| row.setting == setting)
+    }
+
+    const fn also(mut self, aliases: &'static [&'static str]) -> Self {
+        self.aliases = aliases;
+        self
+    }
+
+    const fn ollama(mut self, name: &'static str) -> Self {
+        self.ollama = Some(name);
+        self
+    }
+
+    const fn ollama_up_to(mut self, most: f64) -> Self {
+        self.ollama_range.1 = Bound::Included(most);
+        self
+    }
+}
+
+/// Both ends may be taken.
+const fn between(least: f64, most: f64) -> ParameterRange {
+    (Bound::Included(least), Bound::Included(most))
+}
+
+/// The lower end may not be taken.
+const fn above(limit: f64, most: f64) -> ParameterRange {
+    (Bound::Excluded(limit), Bound::Included(most))
+}
+
+/// A number as people write it: 0.1 and not the nearest `f32` to it.
+trait Decimal: Copy {
+    fn decimal(self) -> f64;
+}
+
+impl Decimal for f32 {
+    fn decimal(self) -> f64 {
+        self.to_string().parse().unwrap_or_else(|_| f64::from(self))
+    }
+}
+
+impl Decimal for u32 {
+    fn decimal(self) -> f64 {
+        f64::from(self)
+    }
+}
+
+macro_rules! sampling_parameters {
+    ($(
+        $(#[doc = $meaning:literal])+
+        $name:ident: $type:ident = $neutral:literal, $setting:literal, $range:expr
+            $(, $column:ident($value:expr))*;
+    )+) => {
+        /// Sampling parameters as a client gave them.
+        ///
+        /// `None` means: not given. The engine then takes the model's `generation_config.json`, then
+        /// the value that does nothing. Dialects check ranges; the engine trusts them.
+        #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+        pub struct SamplingParams {
+            $($(#[doc = $meaning])+ pub $name: Option<$type>,)+
+            pub xtc: Option<Xtc>,
+            /// How many of the last tokens penalties look at. `None`: all of them.
+            pub penalty_window: Option<u32>,
+            pub dry: Option<Dry>,
+            /// Added to the logits of these tokens (−100 to 100).
+            pub logit_bias: BTreeMap<u32, f32>,
+            /// Same seed, same parameters, same prompt: same output, whoever else is in the batch.
+            /// Choice `i` of a request uses `seed + i`. `None`: random.
+            pub seed: Option<u64>,
+        }
+
+        /// The parameters that are one number, none left open.
+        #[derive(Debug, Clone, Copy, PartialEq)]
+        pub struct SamplingNumbers {
+            $($(#[doc = $meaning])+ pub $name: $type,)+
+        }
+
+        impl SamplingParams {
+            /// The numbers that are given, and for the others the value that does nothing.
+            pub fn numbers(&self) -> SamplingNumbers {
+                SamplingNumbers {
+                    $($name: self.$name.unwrap_or($neutral),)+
+                }
+            }
+
+            /// Takes the numbers that are not given from `defaults`.
+            pub fn fill_in(&mut self, defaults: &Self) {
+                $(self.$name = self.$name.or(defaults.$name);)+
+            }
+        }
+
+        impl SamplingParameter {
+            /// The whole table, in the order people read it.
+            pub const ALL: &[Self] = &[$(
+                Self {
+                    name: stringify!($name),
+                    aliases: &[],
+                    ollama: None,
+                    setting: $setting,
+                    meaning: concat!($($meaning),+).trim_ascii_start(),
+                    range: $range,
+                    ollama_range: $range,
+                    is_integer: sampling_parameters!(@is_integer $type),
+                    get: |params| params.$name.map(Decimal::decimal),
+                    set: |params, value| params.$name = value.map(|value| value as $type),
+                }
+                $(.$column($value))*,
+            )+];
+
+            /// [`Self::setting`] of all of them.
+            pub const SETTINGS: &[&str] = &[$($setting),+];
+        }
+    };
+    (@is_integer u32) => { true };
+    (@is_integer f32) => { false };
+}
+
+sampling_parameters! {
+    /// How varied the answer is; 0 takes the likeliest token each time.
+    temperature: f32 = 1.0, "temperature", between(0.0, 2.0), ollama("temperature"),
+        ollama_up_to(100.0);
+    /// Only the smallest set of tokens whose probability reaches this; 1 is all.
+    top_p: f32 = 1.0, "topP", between(0.0, 1.0), ollama("top_p");
+    /// Only that many of the likeliest tokens; 0 is all.
+    top_k: u32 = 0, "topK", between(0.0, 4_294_967_295.0), ollama("top_k");
+    /// Only tokens at least this fraction as likely as the likeliest; 0 is all.
+    min_p: f32 = 0.0, "minP", between(0.0, 1.0), ollama("min_p");
+    /// Only tokens about as surprising as is typical, until their probability reaches this; 1 is
+    /// all.
+    typical_p: f32 = 1.0, "typicalP", between(0.0, 1.0), ollama("typical_p");
+    /// Divides positive and multiplies negative logits of tokens seen in prompt or output; 1 does
+    /// nothing.
+    repetition_penalty: f32 = 1.0, "repetitionPenalty", above(0.0, 100.0),
+        also(&["repeat_penalty"]), ollama("repeat_penalty");
+    /// Subtracted once from the logits of tokens seen in the output.
+    presence_penalty: f32 = 0.0, "presencePenalty", between(-2.0, 2.0),
+        ollama("presence_penalty");
+    /// Subtracted from the logits of tokens for each time they were seen in the output.
+    frequency_penalty: f32 = 0.0, "frequencyPenalty", between(-2.0, 2.0),
+        ollama("frequency_penalty");
+    /// The temperature follows the model's certainty, and goes so far below and above what is set; 0
+    /// keeps it.
+    dynatemp_range: f32 = 0.0, "dynatempRange", between(0.0, 2.0);
+    /// How the temperature follows the certainty, as an exponent.
+    dynatemp_exponent: f32 = 1.0, "dynatempExponent", between(0.0, 100.0);
+    /// 1 or 2: Mirostat of that version takes the place of the filters above, and steers how
+    /// surprising the answer is; 0 is off.
+    mirostat: u32 = 0, "mirostat", between(0.0, 2.0), ollama("mirostat");
+    /// The surprise that Mirostat aims at, in bits for each token.
+    mirostat_tau: f32 = 5.0, "mirostatTau", between(0.0, 100.0), ollama("mirostat_tau");
+    /// How fast Mirostat learns.
+    mirostat_eta: f32 = 0.1, "mirostatEta", between(0.0, 100.0), ollama("mirostat_eta");
 }
 
 /// Exclude top choices: with `probability`, all tokens above `threshold` but the least likely of
@@ -59,4 +220,72 @@ pub struct Dry {
     pub window: Option<u32>,
     /// Text over which a repeated run never reaches.
     pub sequence_breakers: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn each_row_is_about_its_own_field() {
+        for row in SamplingParameter::ALL {
+            let mut params = SamplingParams::default();
+            assert_eq!(row.get(&params), None);
+            row.set(&mut params, Some(2.0));
+            assert_eq!(row.get(&params), Some(2.0), "{}", row.name);
+            let given = SamplingParameter::ALL
+                .iter()
+                .filter(|other| other.get(&params).is_some());
+            assert_eq!(given.count(), 1, "{}", row.name);
+            let mut filled = SamplingParams::default();
+            filled.fill_in(&params);
+            assert_eq!(filled, params, "{}", row.name);
+            row.set(&mut params, None);
+            assert_eq!(params, SamplingParams::default(), "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn no_name_means_two_parameters() {
+        let names: Vec<&str> = SamplingParameter::ALL
+            .iter()
+            .flat_map(|row| [row.name].into_iter().chain(row.aliases.iter().copied()))
+            .collect();
+        let distinct: HashSet<_> = names.iter().collect();
+        assert_eq!(distinct.len(), names.len());
+        let settings: HashSet<_> = SamplingParameter::SETTINGS.iter().collect();
+        assert_eq!(settings.len(), SamplingParameter::ALL.len());
+    }
+
+    #[test]
+    fn numbers_stay_as_people_write_them() {
+        let row = SamplingParameter::of_setting("topP").unwrap();
+        let mut params = SamplingParams::default();
+        row.set(&mut params, Some(0.9));
+        assert_eq!(row.get(&params), Some(0.9));
+        assert_eq!(row.meaning.split(' ').next(), Some("Only"));
+    }
+
+    #[test]
+    fn what_is_given_stays() {
+        let mut given = SamplingParams {
+            temperature: Some(0.0),
+            ..SamplingParams::default()
+        };
+        given.fill_in(&SamplingParams {
+            temperature: Some(0.5),
+            top_k: Some(3),
+            seed: Some(1),
+            ..SamplingParams::default()
+        });
+        assert_eq!((given.temperature, given.top_k), (Some(0.0), Some(3)));
+        // Only what is a number of the table is meant.
+        assert_eq!(given.seed, None);
+        assert_eq!(
+            (given.numbers().top_p, given.numbers().mirostat_tau),
+            (1.0, 5.0)
+        );
+    }
 }

@@ -23,6 +23,7 @@ mod open_calls;
 pub mod openai;
 mod parts;
 mod range;
+mod sampling;
 mod sentinel;
 mod thought;
 mod vector;

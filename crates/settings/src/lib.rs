@@ -12,6 +12,7 @@ mod live;
 mod mcp_servers;
 mod model_parameters;
 mod percent;
+mod sampling;
 mod schema;
 mod secret;
 pub mod state_file;

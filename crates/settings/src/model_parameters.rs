@@ -4,37 +4,29 @@ use std::{
     collections::HashMap,
     fmt::Display,
     fs,
-    ops::RangeInclusive,
+    ops::{Bound, RangeBounds, RangeInclusive},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
 
+use macmlx_inference::{SamplingParameter, SamplingParams};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::{Aliases, Error, Home, file, percent, state_file, watched::Watched};
+use crate::{
+    Aliases, Error, Home, file, percent, sampling::SamplingDefaults, state_file, watched::Watched,
+};
 
 /// Parameters of a model, or of a conversation with one. What is absent is left to whoever comes
 /// next: conversation, model, the model's own `generation_config.json`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelParameters {
-    /// 0 (always the likeliest token) to 2.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub temperature: Option<f64>,
-    /// Smallest set of tokens whose probability reaches this; above 0, at most 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub top_p: Option<f64>,
-    /// That many most likely tokens; 0 is all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub top_k: Option<u32>,
-    /// Tokens at least this fraction as likely as the likeliest; 0 to 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub min_p: Option<f64>,
-    /// Makes tokens that were there already less likely; above 0, at most 10, 1 does nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub repetition_penalty: Option<f64>,
+    /// How tokens are drawn.
+    #[serde(flatten, with = "crate::sampling")]
+    #[schema(value_type = SamplingDefaults)]
+    pub sampling: SamplingParams,
     /// Longest answer, in tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
@@ -88,16 +80,9 @@ const UNSUPPORTED: [&str; 3] = ["adapterName", "draftModelID", "numDraftTokens"]
 impl ModelParameters {
     /// Refuses what is out of range, not supported or not known, by name.
     pub fn check(&self) -> Result<(), ModelParametersError> {
-        within("temperature", self.temperature, 0.0..=2.0)?;
-        within("topP", self.top_p, f64::MIN_POSITIVE..=1.0)
-            .map_err(|_| refused("topP", "must be greater than 0 and at most 1"))?;
-        within("minP", self.min_p, 0.0..=1.0)?;
-        within(
-            "repetitionPenalty",
-            self.repetition_penalty,
-            f64::MIN_POSITIVE..=10.0,
-        )
-        .map_err(|_| refused("repetitionPenalty", "must be greater than 0 and at most 10"))?;
+        for row in SamplingParameter::ALL {
+            check_range(row, row.get(&self.sampling))?;
+        }
         within("maxTokens", self.max_tokens, 1..=u32::MAX)?;
         within("ttlSeconds", self.ttl_seconds, 1..=u64::from(u32::MAX))?;
         if self.alias.as_deref().is_some_and(is_no_name) {
@@ -129,12 +114,10 @@ impl ModelParameters {
             }
             (mine, theirs) => mine.or(theirs),
         };
+        let mut sampling = self.sampling;
+        sampling.fill_in(&other.sampling);
         Self {
-            temperature: self.temperature.or(other.temperature),
-            top_p: self.top_p.or(other.top_p),
-            top_k: self.top_k.or(other.top_k),
-            min_p: self.min_p.or(other.min_p),
-            repetition_penalty: self.repetition_penalty.or(other.repetition_penalty),
+            sampling,
             max_tokens: self.max_tokens.or(other.max_tokens),
             system_prompt: self.system_prompt.or(other.system_prompt),
             reasoning: self.reasoning.or(other.reasoning),
@@ -182,6 +165,25 @@ fn patch(
         }
     }
     Ok(file::typed(document).0)
+}
+
+fn check_range(row: &SamplingParameter, value: Option<f64>) -> Result<(), ModelParametersError> {
+    let Some(value) = value.filter(|value| !row.range.contains(value)) else {
+        return Ok(());
+    };
+    let most = match row.range.1 {
+        Bound::Included(most) | Bound::Excluded(most) => most,
+        Bound::Unbounded => f64::INFINITY,
+    };
+    let words = match row.range.0 {
+        Bound::Excluded(limit) => format!("greater than {limit} and at most {most}"),
+        Bound::Included(least) => format!("between {least} and {most}"),
+        Bound::Unbounded => format!("at most {most}"),
+    };
+    Err(refused(
+        row.setting,
+        &format!("must be {words}, not {value}"),
+    ))
 }
 
 fn within<T: PartialOrd + Display>(
@@ -387,7 +389,7 @@ mod tests {
         let path = write_old(&place, "mlx-community%2FQwen3-8B-4bit.json");
         let id = "mlx-community/Qwen3-8B-4bit";
         let read = place.parameters.get(id);
-        assert_eq!(read.temperature, Some(0.42));
+        assert_eq!(read.sampling.temperature, Some(0.42));
         assert_eq!(read.ttl_seconds, Some(300));
         assert_eq!(read.adapter_name.as_deref(), Some("my-lora"));
         assert_eq!(
@@ -399,7 +401,10 @@ mod tests {
             .parameters
             .patch(id, &map(&json!({"topK": 20, "temperature": null})))
             .unwrap();
-        assert_eq!((now.top_k, now.temperature), (Some(20), None));
+        assert_eq!(
+            (now.sampling.top_k, now.sampling.temperature),
+            (Some(20), None)
+        );
         assert_eq!(*place.parameters.get(id), now);
         let written: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
         let mut expected: Value = serde_json::from_str(OLD).unwrap();
@@ -414,7 +419,9 @@ mod tests {
         for (changes, key) in [
             (json!({"temperature": 2.5}), "temperature"),
             (json!({"temperature": "hot"}), "temperature"),
-            (json!({"topP": 0}), "topP"),
+            (json!({"topP": 1.5}), "topP"),
+            (json!({"topK": 1.5}), "topK"),
+            (json!({"mirostat": 3}), "mirostat"),
             (json!({"topK": -1}), "topK"),
             (json!({"minP": 1.5}), "minP"),
             (json!({"repetitionPenalty": 0}), "repetitionPenalty"),
@@ -449,13 +456,32 @@ mod tests {
         let place = place();
         let path = write_old(&place, "m.json");
         fs::write(&path, r#"{"temperature": "hot", "topP": 0.5}"#).unwrap();
-        assert_eq!(place.parameters.get("m").top_p, Some(0.5));
+        assert_eq!(place.parameters.get("m").sampling.top_p, Some(0.5));
         fs::write(&path, "{").unwrap();
-        assert_eq!(place.parameters.get("m").top_p, Some(0.5));
+        assert_eq!(place.parameters.get("m").sampling.top_p, Some(0.5));
         assert!(place.parameters.read("m").is_err());
         let changes = map(&json!({"topK": 1}));
         assert!(place.parameters.patch("m", &changes).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), "{");
+    }
+
+    #[test]
+    fn every_sampling_parameter_is_kept_as_it_is_written() {
+        let place = place();
+        for row in SamplingParameter::ALL {
+            let value = if row.is_integer { json!(1) } else { json!(0.7) };
+            let changes = map(&json!({row.setting: value}));
+            place.parameters.patch(row.name, &changes).unwrap();
+            let kept = place.parameters.get(row.name);
+            assert_eq!(row.get(&kept.sampling), value.as_f64());
+            assert_eq!(
+                serde_json::to_value(&*kept).unwrap(),
+                Value::Object(changes)
+            );
+            let wrong = map(&json!({row.setting: 1e12}));
+            let error = place.parameters.patch(row.name, &wrong).unwrap_err();
+            assert!(error.to_string().contains(row.setting), "{error}");
+        }
     }
 
     #[test]
@@ -484,18 +510,27 @@ mod tests {
     #[test]
     fn what_is_not_said_is_left_to_the_next() {
         let mine = ModelParameters {
-            top_k: Some(5),
+            sampling: SamplingParams {
+                top_k: Some(5),
+                ..SamplingParams::default()
+            },
             template_kwargs: Some(map(&json!({"a": 1}))),
             ..ModelParameters::default()
         };
         let theirs = ModelParameters {
-            top_k: Some(9),
-            top_p: Some(0.5),
+            sampling: SamplingParams {
+                top_k: Some(9),
+                top_p: Some(0.5),
+                ..SamplingParams::default()
+            },
             template_kwargs: Some(map(&json!({"a": 2, "b": 2}))),
             ..ModelParameters::default()
         };
         let both = mine.or(theirs);
-        assert_eq!((both.top_k, both.top_p), (Some(5), Some(0.5)));
+        assert_eq!(
+            (both.sampling.top_k, both.sampling.top_p),
+            (Some(5), Some(0.5))
+        );
         assert_eq!(both.template_kwargs, Some(map(&json!({"a": 1, "b": 2}))));
     }
 }

@@ -17,7 +17,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("models", &["fit"]),
     ("engine", &["models", "chat", "inference"]),
     ("playback", &["chat", "inference"]),
-    ("settings", &[]),
+    ("settings", &["inference"]),
     ("gguf", &[]),
     ("store", &["inference", "settings", "fit", "gguf"]),
     ("protocol", &["inference", "json"]),

@@ -278,7 +278,7 @@ impl Chat {
         let parameters = overrides.or(conversation.parameters.clone().unwrap_or_default());
         parameters::fill_in(&mut request, &parameters);
         // The parameters of the model are filled in behind the backend.
-        if of_model.temperature.is_none() && of_model.top_p.is_none() {
+        if of_model.sampling.temperature.is_none() && of_model.sampling.top_p.is_none() {
             let (catalog, model) = (self.catalog.clone(), model.clone());
             let defaults =
                 tokio::task::spawn_blocking(move || Defaults::of(&*catalog, &model)).await?;

@@ -182,7 +182,7 @@ async fn what_cannot_be_is_refused_by_name() {
         (
             "POST",
             "/x/conversations",
-            json!({"parameters": {"topP": 0}}),
+            json!({"parameters": {"topP": -1}}),
             "parameters.topP",
         ),
         (

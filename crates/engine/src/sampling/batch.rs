@@ -7,7 +7,7 @@ use mlx_rs::{
 
 use super::{
     Row,
-    draw::{Filters, draw},
+    draw::{Drawing, Filters, draw},
     logprobs::{LogprobArrays, logprobs},
 };
 use crate::error::Result;
@@ -59,44 +59,54 @@ fn process(logits: &Array, rows: &mut [Row<'_>]) -> Result<Array> {
     }
 }
 
-fn draw_in_groups(logits: &Array, rows: &[Row<'_>]) -> Result<Array> {
+fn draw_in_groups(logits: &Array, rows: &mut [Row<'_>]) -> Result<Array> {
     let mut order: Vec<(Filters, usize)> = rows
         .iter()
         .enumerate()
         .map(|(index, row)| (Filters::of(row.sampler.parameters()), index))
         .collect();
     order.sort_unstable();
-    let parameters = |group: &[(Filters, usize)]| -> Vec<_> {
-        group
-            .iter()
-            .map(|&(_, index)| {
-                let row = &rows[index];
-                (row.sampler.parameters(), row.step.index as u64)
-            })
-            .collect()
-    };
     let groups: Vec<&[(Filters, usize)]> = order.chunk_by(|a, b| a.0 == b.0).collect();
-    if let [group] = groups.as_slice() {
-        return draw(logits, group[0].0, &parameters(group));
-    }
-    let drawn = groups
-        .iter()
-        .map(|group| {
+    let mut drawn = Vec::with_capacity(groups.len());
+    for group in &groups {
+        let logits = if groups.len() == 1 {
+            logits.clone()
+        } else {
             let members: Vec<i32> = group.iter().map(|&(_, index)| index as i32).collect();
-            let members = Array::from_slice(&members, &[members.len() as i32]);
-            draw(
-                &logits.take_axis(&members, 0)?,
-                group[0].0,
-                &parameters(group),
-            )
-        })
-        .collect::<Result<Vec<_>>>()?;
+            logits.take_axis(Array::from_slice(&members, &[members.len() as i32]), 0)?
+        };
+        drawn.push(draw_group(&logits, group, rows)?);
+    }
+    if let [tokens] = drawn.as_slice() {
+        return Ok(tokens.clone());
+    }
     let mut places = vec![0_i32; rows.len()];
     for (place, &(_, index)) in order.iter().enumerate() {
         places[index] = place as i32;
     }
     let places = Array::from_slice(&places, &[places.len() as i32]);
     Ok(concatenate(&drawn, 0)?.take_axis(&places, 0)?)
+}
+
+/// Tokens of rows with the same filters, which learn from them where Mirostat draws.
+fn draw_group(logits: &Array, group: &[(Filters, usize)], rows: &mut [Row<'_>]) -> Result<Array> {
+    let drawings: Vec<Drawing<'_>> = group
+        .iter()
+        .map(|&(_, index)| Drawing {
+            parameters: rows[index].sampler.parameters(),
+            step: rows[index].step.index as u64,
+            surprise_limit: rows[index].sampler.surprise_limit(),
+        })
+        .collect();
+    let drawn = draw(logits, group[0].0, &drawings)?;
+    if let Some(limits) = &drawn.surprise_limits {
+        for (place, &(_, index)) in group.iter().enumerate() {
+            let place = place as i32;
+            let limit = limits.try_index((place..=place, ..))?;
+            rows[index].sampler.set_surprise_limit(limit);
+        }
+    }
+    Ok(drawn.tokens)
 }
 
 fn row_logprobs(logits: &Array, tokens: &Array, rows: &[Row<'_>]) -> Result<Option<LogprobArrays>> {

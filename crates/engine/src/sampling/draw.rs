@@ -4,6 +4,7 @@
 //! noise over the vocabulary, and rows cannot influence each other. Candidates are in order of
 //! token id, or sorted by a filter; both are stable against rounding, unlike a partition's order.
 
+use macmlx_inference::SamplingNumbers;
 use mlx_rs::{
     Array,
     ops::{
@@ -13,6 +14,7 @@ use mlx_rs::{
 };
 
 use super::{
+    dynamic_temperature, mirostat,
     params::Parameters,
     random::{Purpose, uniform},
 };
@@ -30,85 +32,146 @@ pub(super) enum Filters {
         top_p: bool,
         min_p: bool,
         xtc: bool,
+        /// The temperature follows the certainty.
+        dynamic: bool,
     },
+    /// Mirostat of this version, which takes the place of all filters.
+    Mirostat(u32),
 }
 
 impl Filters {
     pub(super) fn of(parameters: &Parameters) -> Self {
+        let numbers = &parameters.numbers;
         if parameters.is_greedy() {
             return Self::Greedy;
         }
+        if numbers.mirostat > 0 {
+            return Self::Mirostat(numbers.mirostat);
+        }
         Self::Random {
-            top_k: parameters.top_k,
-            typical: parameters.typical_p < 1.0,
-            top_p: parameters.top_p < 1.0,
-            min_p: parameters.min_p > 0.0,
+            top_k: numbers.top_k,
+            typical: numbers.typical_p < 1.0,
+            top_p: numbers.top_p < 1.0,
+            min_p: numbers.min_p > 0.0,
             xtc: parameters.xtc.is_some(),
+            dynamic: numbers.dynatemp_range > 0.0,
         }
     }
+}
+
+/// A row as it is drawn: its parameters, its step, and what Mirostat has learned so far.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Drawing<'a> {
+    pub(super) parameters: &'a Parameters,
+    pub(super) step: u64,
+    /// `[1, 1]`
+    pub(super) surprise_limit: Option<&'a Array>,
+}
+
+/// One value of each row, `[rows, 1]`.
+pub(super) fn column(rows: &[Drawing<'_>], value: impl Fn(&Drawing<'_>) -> f32) -> Array {
+    let values: Vec<f32> = rows.iter().map(value).collect();
+    Array::from_slice(&values, &[values.len() as i32, 1])
+}
+
+/// The number that decides each row's draw, `[rows, 1]`.
+pub(super) fn uniforms(rows: &[Drawing<'_>]) -> Array {
+    column(rows, |row| {
+        uniform(row.parameters.seed, row.step, Purpose::Draw)
+    })
+}
+
+/// What came of a draw.
+#[derive(Debug)]
+pub(super) struct Drawn {
+    /// `[rows]` of `u32`.
+    pub(super) tokens: Array,
+    /// What Mirostat has learned, `[rows, 1]`; only of rows that use it.
+    pub(super) surprise_limits: Option<Array>,
 }
 
 /// Draws one token a row.
 ///
-/// `logits` is `[rows, vocab]` (any float type when greedy, else `f32`); `rows` holds each row's
-/// parameters and step; the answer is `[rows]` of `u32`.
-pub(super) fn draw(logits: &Array, filters: Filters, rows: &[(&Parameters, u64)]) -> Result<Array> {
-    let Filters::Random {
-        top_k,
-        typical,
-        top_p,
-        min_p,
-        xtc,
-    } = filters
-    else {
-        return Ok(argmax_axis(logits, -1, None)?);
+/// `logits` is `[rows, vocab]`, of any float type when greedy, else `f32`.
+pub(super) fn draw(logits: &Array, filters: Filters, rows: &[Drawing<'_>]) -> Result<Drawn> {
+    let tokens = match filters {
+        Filters::Greedy => argmax_axis(logits, -1, None)?,
+        Filters::Mirostat(version) => return mirostat::draw(logits, version, rows),
+        Filters::Random {
+            top_k,
+            typical,
+            top_p,
+            min_p,
+            xtc,
+            dynamic,
+        } => {
+            let number = |value: fn(&SamplingNumbers) -> f32| {
+                column(rows, |row| value(&row.parameters.numbers))
+            };
+            let mut candidates = Candidates::new(logits.clone());
+            if top_k > 0 && (top_k as i32) < logits.dim(-1) {
+                candidates.top_k(top_k as i32)?;
+            }
+            if typical {
+                candidates.typical(&number(|row| row.typical_p))?;
+            }
+            if top_p {
+                candidates.top_p(&number(|row| row.top_p))?;
+            }
+            if min_p {
+                candidates.min_p(&number(|row| row.min_p))?;
+            }
+            if xtc {
+                candidates.xtc(&column(rows, xtc_threshold))?;
+            }
+            let mut temperature = number(|row| row.temperature);
+            if dynamic {
+                temperature = dynamic_temperature::follow(
+                    &candidates.logits,
+                    &temperature,
+                    &number(|row| row.dynatemp_range),
+                    &number(|row| row.dynatemp_exponent),
+                )?;
+            }
+            candidates.heat(&temperature)?;
+            candidates.pick(&uniforms(rows))?.0
+        }
     };
-    let column = |value: &dyn Fn(&Parameters, u64) -> f32| {
-        let values: Vec<f32> = rows.iter().map(|&(row, step)| value(row, step)).collect();
-        Array::from_slice(&values, &[values.len() as i32, 1])
-    };
-    let mut candidates = Candidates {
-        logits: logits.clone(),
-        ids: None,
-    };
-    if top_k > 0 && (top_k as i32) < logits.dim(-1) {
-        candidates.top_k(top_k as i32)?;
-    }
-    if typical {
-        candidates.typical(&column(&|row, _| row.typical_p))?;
-    }
-    if top_p {
-        candidates.top_p(&column(&|row, _| row.top_p))?;
-    }
-    if min_p {
-        candidates.min_p(&column(&|row, _| row.min_p))?;
-    }
-    if xtc {
-        candidates.xtc(&column(&xtc_threshold))?;
-    }
-    candidates.pick(
-        &column(&|row, _| row.temperature),
-        &column(&|row, step| uniform(row.seed, step, Purpose::Draw)),
-    )
+    Ok(Drawn {
+        tokens,
+        surprise_limits: None,
+    })
 }
 
 /// The row's threshold when XTC fires at this step, else one that nothing reaches.
-fn xtc_threshold(row: &Parameters, step: u64) -> f32 {
-    match row.xtc {
-        Some(xtc) if uniform(row.seed, step, Purpose::Xtc) < xtc.probability => xtc.threshold,
+fn xtc_threshold(row: &Drawing<'_>) -> f32 {
+    let Parameters { xtc, seed, .. } = row.parameters;
+    match xtc {
+        Some(xtc) if uniform(*seed, row.step, Purpose::Xtc) < xtc.probability => xtc.threshold,
         Some(_) | None => 2.0,
     }
 }
 
 /// What may still be drawn; removed candidates have a logit of minus infinity.
-struct Candidates {
+pub(super) struct Candidates {
     /// `[rows, candidates]`
-    logits: Array,
+    pub(super) logits: Array,
     /// Token ids of the same shape; `None` while every token is in its place.
     ids: Option<Array>,
 }
 
 impl Candidates {
+    /// Every token, `[rows, vocab]`.
+    pub(super) fn new(logits: Array) -> Self {
+        Self { logits, ids: None }
+    }
+
+    /// Divides the logits by a temperature, `[rows, 1]`.
+    pub(super) fn heat(&mut self, temperature: &Array) -> Result<()> {
+        self.logits = self.logits.divide(temperature)?;
+        Ok(())
+    }
+
     fn probabilities(&self) -> Result<Array> {
         Ok(softmax_axis(&self.logits, -1, None)?)
     }
@@ -123,12 +186,14 @@ impl Candidates {
         Ok(())
     }
 
-    fn keep(&mut self, kept: &Array) -> Result<()> {
+    /// Removes the candidates that are not `kept`, `[rows, candidates]` of booleans.
+    pub(super) fn keep(&mut self, kept: &Array) -> Result<()> {
         self.logits = select(kept, &self.logits, Array::from_f32(f32::NEG_INFINITY))?;
         Ok(())
     }
 
-    fn sort(&mut self) -> Result<()> {
+    /// Puts the likeliest first.
+    pub(super) fn sort(&mut self) -> Result<()> {
         let order = mlx_rs::ops::argsort_axis(self.logits.negative()?, -1)?;
         self.reorder(&order)
     }
@@ -190,17 +255,17 @@ impl Candidates {
         self.keep(&le(&probabilities, &least)?)
     }
 
-    /// The first candidate whose cumulative probability is above `uniform` of the whole.
-    fn pick(&self, temperature: &Array, uniform: &Array) -> Result<Array> {
-        let scaled = self.logits.divide(temperature)?;
-        let cumulative = cumsum(softmax_axis(&scaled, -1, None)?, -1, None, None)?;
+    /// The first candidate whose cumulative probability is above `uniform` of the whole: its token,
+    /// `[rows]`, and where it stands among the candidates, `[rows, 1]`.
+    pub(super) fn pick(&self, uniform: &Array) -> Result<(Array, Array)> {
+        let cumulative = cumsum(self.probabilities()?, -1, None, None)?;
         let total = cumulative.try_index((.., -1..))?;
         let is_above = gt(&cumulative, multiply(&total, uniform)?)?;
         let position = argmax_axis(&is_above, -1, true)?;
         let token = match &self.ids {
             Some(ids) => ids.take_along_axis(&position, -1)?,
-            None => position,
+            None => position.clone(),
         };
-        Ok(token.reshape(&[-1])?)
+        Ok((token.reshape(&[-1])?, position))
     }
 }

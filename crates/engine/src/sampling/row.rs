@@ -17,6 +17,9 @@ pub(crate) struct RowSampler {
     parameters: Parameters,
     processors: Vec<Box<dyn LogitsProcessor>>,
     needs_history: bool,
+    /// What Mirostat has learned, `[1, 1]`; `None` before its first draw. A sampler that is made
+    /// anew learns anew.
+    surprise_limit: Option<Array>,
 }
 
 impl fmt::Debug for RowSampler {
@@ -63,7 +66,16 @@ impl RowSampler {
             parameters,
             processors,
             needs_history,
+            surprise_limit: None,
         }
+    }
+
+    pub(super) fn surprise_limit(&self) -> Option<&Array> {
+        self.surprise_limit.as_ref()
+    }
+
+    pub(super) fn set_surprise_limit(&mut self, limit: Array) {
+        self.surprise_limit = Some(limit);
     }
 
     pub(crate) fn parameters(&self) -> &Parameters {

@@ -116,11 +116,11 @@ fn distribution(logits: &[f32], parameters: &Parameters, xtc_fires: bool) -> BTr
         .map(|&logit| f64::from(logit))
         .enumerate()
         .collect();
-    if parameters.top_k > 0 {
-        let kept = sorted(&left, true)[..(parameters.top_k as usize).min(VOCAB)].to_vec();
+    if parameters.numbers.top_k > 0 {
+        let kept = sorted(&left, true)[..(parameters.numbers.top_k as usize).min(VOCAB)].to_vec();
         left.retain(|token, _| kept.contains(token));
     }
-    if parameters.typical_p < 1.0 {
+    if parameters.numbers.typical_p < 1.0 {
         let probabilities = softmax(&left);
         let entropy: f64 = probabilities.values().map(|p| -p * p.ln()).sum();
         let distance: BTreeMap<usize, f64> = probabilities
@@ -130,24 +130,24 @@ fn distribution(logits: &[f32], parameters: &Parameters, xtc_fires: bool) -> BTr
         let kept = reach(
             sorted(&distance, false),
             &probabilities,
-            parameters.typical_p.into(),
+            parameters.numbers.typical_p.into(),
         );
         left.retain(|token, _| kept.contains(token));
     }
-    if parameters.top_p < 1.0 {
+    if parameters.numbers.top_p < 1.0 {
         let probabilities = softmax(&left);
         let order = sorted(&probabilities, true);
         let kept = reach(
             order,
             &probabilities,
-            f64::from(parameters.top_p).max(1e-30),
+            f64::from(parameters.numbers.top_p).max(1e-30),
         );
         left.retain(|token, _| kept.contains(token));
     }
-    if parameters.min_p > 0.0 {
+    if parameters.numbers.min_p > 0.0 {
         let probabilities = softmax(&left);
-        let floor =
-            probabilities.values().copied().fold(0.0, f64::max) * f64::from(parameters.min_p);
+        let floor = probabilities.values().copied().fold(0.0, f64::max)
+            * f64::from(parameters.numbers.min_p);
         left.retain(|token, _| probabilities[token] >= floor * (1.0 - 1e-9));
     }
     if let Some(xtc) = parameters.xtc.filter(|_| xtc_fires) {
@@ -160,10 +160,25 @@ fn distribution(logits: &[f32], parameters: &Parameters, xtc_fires: bool) -> BTr
             left.remove(removed);
         }
     }
+    let temperature = temperature(&left, parameters);
     for logit in left.values_mut() {
-        *logit /= f64::from(parameters.temperature);
+        *logit /= temperature;
     }
     softmax(&left)
+}
+
+/// The temperature that is set, or where in its range the entropy of the candidates puts it.
+fn temperature(left: &BTreeMap<usize, f64>, parameters: &Parameters) -> f64 {
+    let set = f64::from(parameters.numbers.temperature);
+    let range = f64::from(parameters.numbers.dynatemp_range);
+    if range == 0.0 || left.len() < 2 {
+        return set;
+    }
+    let entropy: f64 = softmax(left).values().map(|p| -p * p.ln()).sum();
+    let uncertainty = entropy / (left.len() as f64).ln();
+    let (lowest, highest) = ((set - range).max(0.0), set + range);
+    let exponent = f64::from(parameters.numbers.dynatemp_exponent);
+    lowest + (highest - lowest) * uncertainty.powf(exponent)
 }
 
 /// Draws many times and compares with the definition: nothing outside the support ever comes, and
@@ -225,6 +240,18 @@ fn distributions_are_as_defined() {
     check_distribution("min p", &parameters(|p| p.min_p = Some(0.2)), false);
     check_distribution("typical", &parameters(|p| p.typical_p = Some(0.6)), false);
     check_distribution("xtc", &parameters(|p| p.xtc = Some(always)), true);
+    let dynamic = parameters(|p| p.dynatemp_range = Some(0.7));
+    check_distribution("dynamic", &dynamic, false);
+    check_distribution(
+        "dynamic and steep",
+        &parameters(|p| {
+            p.top_k = Some(12);
+            p.temperature = Some(0.5);
+            p.dynatemp_range = Some(0.9);
+            p.dynatemp_exponent = Some(0.4);
+        }),
+        false,
+    );
     check_distribution(
         "all of them",
         &parameters(|p| {
@@ -237,6 +264,139 @@ fn distributions_are_as_defined() {
         }),
         true,
     );
+}
+
+#[test]
+fn a_certain_model_stays_certain_at_any_dynamic_temperature() {
+    let parameters = parameters(|p| {
+        p.temperature = Some(0.5);
+        p.dynatemp_range = Some(0.5);
+        p.dynatemp_exponent = Some(100.0);
+    });
+    let mut logits = vec![f32::NEG_INFINITY; VOCAB];
+    logits[4] = 30.0;
+    assert_eq!(
+        draw(&[logits.clone()], &mut [sampler(&parameters, &[], 0)], 0),
+        [4]
+    );
+    logits[5] = 27.0;
+    assert_eq!(draw(&[logits], &mut [sampler(&parameters, &[], 0)], 0), [4]);
+}
+
+/// Mirostat by its definition: the token, and the limit after it.
+fn mirostat(logits: &[f32], parameters: &Parameters, step: u64, limit: f64) -> (u32, f64) {
+    let numbers = &parameters.numbers;
+    let heated: BTreeMap<usize, f64> = logits
+        .iter()
+        .map(|&logit| f64::from(logit) / f64::from(numbers.temperature))
+        .enumerate()
+        .collect();
+    let probabilities = softmax(&heated);
+    let order = sorted(&probabilities, true);
+    let kept = if numbers.mirostat == 1 {
+        let (mut products, mut squares) = (0.0, 0.0);
+        for (rank, pair) in order.windows(2).take(99).enumerate() {
+            let step = ((rank as f64 + 2.0) / (rank as f64 + 1.0)).ln();
+            products += step * (probabilities[&pair[0]] / probabilities[&pair[1]]).ln();
+            squares += step * step;
+        }
+        let exponent = products / squares;
+        let excess = exponent - 1.0;
+        let count =
+            (excess * limit.exp2() / (1.0 - (VOCAB as f64).powf(-excess))).powf(1.0 / exponent);
+        (count as usize).clamp(1, VOCAB)
+    } else {
+        let is_within = |token: &&usize| -probabilities[token].log2() <= limit;
+        order.iter().take_while(is_within).count().max(1)
+    };
+    let left: Vec<(usize, f64)> = order[..kept]
+        .iter()
+        .map(|&token| (token, probabilities[&token]))
+        .collect();
+    let total: f64 = left.iter().map(|(_, probability)| probability).sum();
+    let aim = total * f64::from(uniform(parameters.seed, step, Purpose::Draw));
+    let mut sum = 0.0;
+    let &(token, probability) = left
+        .iter()
+        .find(|(_, probability)| {
+            sum += probability;
+            sum > aim
+        })
+        .unwrap_or(&left[0]);
+    let surprise = -(probability / total).log2();
+    let error = surprise - f64::from(numbers.mirostat_tau);
+    (
+        token as u32,
+        limit - f64::from(numbers.mirostat_eta) * error,
+    )
+}
+
+#[test]
+fn mirostat_steers_as_defined() {
+    for (version, tau, eta, temperature) in [
+        (1, 3.0, 0.1, 1.0),
+        (1, 1.0, 0.4, 0.8),
+        (2, 2.0, 0.1, 1.0),
+        (2, 0.5, 0.3, 1.4),
+        (2, 5.0, 1.0, 0.6),
+    ] {
+        let parameters = parameters(|p| {
+            p.mirostat = Some(version);
+            p.mirostat_tau = Some(tau);
+            p.mirostat_eta = Some(eta);
+            p.temperature = Some(temperature);
+            // Mirostat takes the place of these.
+            (p.top_k, p.top_p, p.min_p) = (Some(1), Some(0.1), Some(0.9));
+        });
+        let mut sampler = sampler(&parameters, &[], 0);
+        let mut source = Logits(u64::from(version) * 100);
+        let mut limit = 2.0 * f64::from(tau);
+        let mut distinct = std::collections::BTreeSet::new();
+        for index in 0..40 {
+            let logits = source.next_row();
+            let expected;
+            (expected, limit) = mirostat(&logits, &parameters, index as u64, limit);
+            let drawn = draw(&[logits], std::slice::from_mut(&mut sampler), index);
+            assert_eq!(
+                drawn,
+                [expected],
+                "version {version}, tau {tau}, step {index}"
+            );
+            let learned = sampler.surprise_limit().unwrap().item_exact::<f32>();
+            assert!(
+                (f64::from(learned) - limit).abs() < 1e-3,
+                "{learned} {limit}"
+            );
+            distinct.insert(expected);
+        }
+        assert!(distinct.len() > 10, "{distinct:?}");
+    }
+}
+
+#[test]
+fn mirostat_draws_what_a_grammar_leaves() {
+    for version in [1, 2] {
+        let parameters = parameters(|p| p.mirostat = Some(version));
+        for left in 1..4 {
+            let mut logits = vec![f32::NEG_INFINITY; VOCAB];
+            logits[10..10 + left].fill(1.0);
+            let mut sampler = sampler(&parameters, &[], 0);
+            for index in 0..10 {
+                let token = draw(&[logits.clone()], std::slice::from_mut(&mut sampler), index)[0];
+                assert!(
+                    (10..10 + left as u32).contains(&token),
+                    "{version}: {token}"
+                );
+                assert!(
+                    sampler
+                        .surprise_limit()
+                        .unwrap()
+                        .item_exact::<f32>()
+                        .is_finite()
+                );
+            }
+        }
+    }
 }
 
 #[test]
@@ -266,7 +426,6 @@ fn xtc_fires_as_often_as_asked() {
 #[test]
 fn a_draw_does_not_depend_on_company() {
     let mut source = Logits(5);
-    let logits: Vec<Vec<f32>> = (0..6).map(|_| source.next_row()).collect();
     let kinds = [
         parameters(|p| p.temperature = Some(0.0)),
         parameters(|p| p.top_p = Some(0.8)),
@@ -274,13 +433,19 @@ fn a_draw_does_not_depend_on_company() {
         parameters(|p| p.top_p = Some(0.3)),
         parameters(|p| p.presence_penalty = Some(1.5)),
         parameters(|p| p.top_k = Some(9)),
+        parameters(|p| p.mirostat = Some(2)),
+        parameters(|p| p.dynatemp_range = Some(0.5)),
+        parameters(|p| (p.mirostat, p.mirostat_tau) = (Some(2), Some(1.0))),
+        parameters(|p| p.mirostat = Some(1)),
     ];
+    let logits: Vec<Vec<f32>> = kinds.iter().map(|_| source.next_row()).collect();
+    let make = |parameters: &Parameters| sampler(parameters, &[1, 2, 3], 1);
+    let mut company: Vec<RowSampler> = kinds.iter().map(make).collect();
+    let mut lonely: Vec<RowSampler> = kinds.iter().map(make).collect();
     for index in 0..20 {
-        let make = |parameters: &Parameters| sampler(parameters, &[1, 2, 3], 1);
-        let mut together: Vec<RowSampler> = kinds.iter().map(make).collect();
-        let together = draw(&logits, &mut together, index);
-        for (row, kind) in kinds.iter().enumerate() {
-            let alone = draw(&logits[row..=row], &mut [make(kind)], index);
+        let together = draw(&logits, &mut company, index);
+        for (row, sampler) in lonely.iter_mut().enumerate() {
+            let alone = draw(&logits[row..=row], std::slice::from_mut(sampler), index);
             assert_eq!(alone[0], together[row], "row {row} at step {index}");
         }
     }
@@ -322,7 +487,7 @@ fn penalized(
     for (token, logit) in logits.iter_mut().enumerate() {
         let id = token as u32;
         if window.contains(&id) {
-            let penalty = f64::from(parameters.repetition_penalty);
+            let penalty = f64::from(parameters.numbers.repetition_penalty);
             *logit = if *logit > 0.0 {
                 *logit / penalty
             } else {
@@ -331,9 +496,9 @@ fn penalized(
         }
         let count = output.iter().filter(|&&other| other == id).count();
         if count > 0 {
-            *logit -= f64::from(parameters.presence_penalty);
+            *logit -= f64::from(parameters.numbers.presence_penalty);
         }
-        *logit -= f64::from(parameters.frequency_penalty) * count as f64;
+        *logit -= f64::from(parameters.numbers.frequency_penalty) * count as f64;
     }
     logits
 }

@@ -4,8 +4,6 @@
 //! `num_thread`, …) is taken and not needed: every model gets its whole context and all of the
 //! device.
 
-use std::ops::Bound;
-
 use macmlx_inference::{SamplingParams, StopConditions};
 use serde::Deserialize;
 use serde_json::Value;
@@ -16,6 +14,7 @@ use crate::{
     Error,
     json::fields_at,
     range::checked,
+    sampling::within_ranges,
     sentinel::{self, CONTEXT_TOKENS, Count, NUM_PREDICT, TOP_K_OF_OLLAMA, WINDOW},
 };
 
@@ -44,8 +43,10 @@ pub(super) struct Options {
     seed: Option<i128>,
     #[schema(value_type = Option<Vec<String>>)]
     stop: Option<OneOrMany>,
-    /// Only 0 (off).
+    /// 1 or 2: Mirostat of that version takes the place of the filters above.
     mirostat: Option<i64>,
+    mirostat_tau: Option<f32>,
+    mirostat_eta: Option<f32>,
     /// Only 1 (off).
     tfs_z: Option<f32>,
     /// Only true.
@@ -73,11 +74,6 @@ pub(super) fn read(options: Option<&Value>) -> Result<(SamplingParams, StopCondi
 
 impl Options {
     fn into_parts(self) -> Result<(SamplingParams, StopConditions), Error> {
-        refuse_if(
-            self.mirostat.is_some_and(|version| version != 0),
-            "options.mirostat",
-            NO_SAMPLER,
-        )?;
         refuse_if(
             self.tfs_z.is_some_and(|z| (z - 1.0).abs() > f32::EPSILON),
             "options.tfs_z",
@@ -117,33 +113,29 @@ impl Options {
         ]
         .iter()
         .any(Option::is_some);
-        Ok(SamplingParams {
-            temperature: checked("options.temperature", self.temperature, 0.0..=100.0)?,
-            top_p: checked("options.top_p", self.top_p, 0.0..=1.0)?,
+        let mirostat = checked("options.mirostat", self.mirostat, 0..=2)?;
+        let params = SamplingParams {
+            temperature: self.temperature,
+            top_p: self.top_p,
             top_k: TOP_K_OF_OLLAMA.read("options.top_k", self.top_k)?.or_zero(),
-            min_p: checked("options.min_p", self.min_p, 0.0..=1.0)?,
-            typical_p: checked("options.typical_p", self.typical_p, 0.0..=1.0)?,
-            repetition_penalty: checked(
-                "options.repeat_penalty",
-                self.repeat_penalty,
-                (Bound::Excluded(0.0), Bound::Included(100.0)),
-            )?,
-            presence_penalty: checked(
-                "options.presence_penalty",
-                self.presence_penalty,
-                -2.0..=2.0,
-            )?,
-            frequency_penalty: checked(
-                "options.frequency_penalty",
-                self.frequency_penalty,
-                -2.0..=2.0,
-            )?,
+            min_p: self.min_p,
+            typical_p: self.typical_p,
+            repetition_penalty: self.repeat_penalty,
+            presence_penalty: self.presence_penalty,
+            frequency_penalty: self.frequency_penalty,
+            mirostat: mirostat.map(|version| version as u32),
+            mirostat_tau: self.mirostat_tau,
+            mirostat_eta: self.mirostat_eta,
             penalty_window: match WINDOW.read("options.repeat_last_n", self.repeat_last_n)? {
                 Count::Unset => has_penalty.then_some(DEFAULT_PENALTY_WINDOW),
                 window => window.of(),
             },
             seed: sentinel::seed("options.seed", self.seed)?,
             ..SamplingParams::default()
+        };
+        within_ranges(params, |row| {
+            let name = row.ollama?;
+            Some((format!("options.{name}"), row.ollama_range))
         })
     }
 }
@@ -173,7 +165,8 @@ mod tests {
             "typical_p": 0.7, "repeat_last_n": 33, "temperature": 0.8, "repeat_penalty": 1.2,
             "presence_penalty": 1.5, "frequency_penalty": 1.0, "penalize_newline": true,
             "stop": ["\n", "user:"], "numa": false, "num_ctx": 1024, "num_batch": 2, "num_gpu": 1,
-            "main_gpu": 0, "use_mmap": true, "num_thread": 8, "mirostat": 0, "tfs_z": 1,
+            "main_gpu": 0, "use_mmap": true, "num_thread": 8, "mirostat": 1,
+            "mirostat_tau": 0.8, "mirostat_eta": 0.6, "tfs_z": 1,
             "draft_num_predict": 4, "low_vram": false,
         }))
         .unwrap();
@@ -185,6 +178,9 @@ mod tests {
                 top_k: Some(20),
                 min_p: Some(0.5),
                 typical_p: Some(0.7),
+                mirostat: Some(1),
+                mirostat_tau: Some(0.8),
+                mirostat_eta: Some(0.6),
                 repetition_penalty: Some(1.2),
                 presence_penalty: Some(1.5),
                 frequency_penalty: Some(1.0),
@@ -244,7 +240,9 @@ mod tests {
     #[test]
     fn what_cannot_be_honoured_is_named() {
         for (name, value) in [
-            ("mirostat", json!(2)),
+            ("mirostat", json!(3)),
+            ("mirostat_tau", json!(-1)),
+            ("mirostat_eta", json!("fast")),
             ("tfs_z", json!(0.5)),
             ("penalize_newline", json!(false)),
             ("temperature", json!(-1)),

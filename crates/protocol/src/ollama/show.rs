@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use macmlx_inference::{ModelCard, ModelDescription, ModelTraits};
+use macmlx_inference::{ModelCard, ModelDescription, ModelTraits, SamplingParameter};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
@@ -72,18 +72,11 @@ pub fn reply(card: &ModelCard, description: &ModelDescription, traits: &ModelTra
 
 /// Defaults under Ollama's names.
 fn parameters(generation_config: &Value) -> Vec<(&'static str, &Value)> {
-    [
-        ("temperature", "temperature"),
-        ("top_k", "top_k"),
-        ("top_p", "top_p"),
-        ("min_p", "min_p"),
-        ("typical_p", "typical_p"),
-        ("repetition_penalty", "repeat_penalty"),
-    ]
-    .into_iter()
-    .filter_map(|(theirs, name)| Some((name, generation_config.get(theirs)?)))
-    .filter(|(_, value)| value.is_number())
-    .collect()
+    SamplingParameter::ALL
+        .iter()
+        .filter_map(|row| Some((row.ollama?, generation_config.get(row.name)?)))
+        .filter(|(_, value)| value.is_number())
+        .collect()
 }
 
 fn lines(parameters: &[(&str, &Value)], instruction: &str) -> String {

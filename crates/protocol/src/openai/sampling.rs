@@ -3,7 +3,7 @@
 //! Names are OpenAI's; what it lacks is spelled as vLLM and mlx-lm do. DRY's defaults are
 //! llama.cpp's.
 
-use std::{collections::BTreeMap, ops::Bound};
+use std::collections::BTreeMap;
 
 use macmlx_inference::{Dry, SamplingParams, Xtc};
 use serde::Deserialize;
@@ -12,6 +12,7 @@ use utoipa::ToSchema;
 pub(super) use crate::range::checked;
 use crate::{
     Error,
+    sampling::within_ranges,
     sentinel::{self, Count, TOP_K, WINDOW},
 };
 
@@ -23,6 +24,12 @@ pub(crate) struct Fields {
     top_k: Option<i64>,
     min_p: Option<f32>,
     typical_p: Option<f32>,
+    /// 1 or 2: Mirostat of that version takes the place of the filters above.
+    mirostat: Option<i64>,
+    mirostat_tau: Option<f32>,
+    mirostat_eta: Option<f32>,
+    dynatemp_range: Option<f32>,
+    dynatemp_exponent: Option<f32>,
     xtc_probability: Option<f32>,
     xtc_threshold: Option<f32>,
     repetition_penalty: Option<f32>,
@@ -44,25 +51,27 @@ pub(crate) struct Fields {
 
 impl Fields {
     pub(crate) fn into_params(self) -> Result<SamplingParams, Error> {
-        Ok(SamplingParams {
-            temperature: checked("temperature", self.temperature, 0.0..=2.0)?,
-            top_p: checked("top_p", self.top_p, 0.0..=1.0)?,
+        let params = SamplingParams {
+            temperature: self.temperature,
+            top_p: self.top_p,
             top_k: TOP_K.read("top_k", self.top_k)?.or_zero(),
-            min_p: checked("min_p", self.min_p, 0.0..=1.0)?,
-            typical_p: checked("typical_p", self.typical_p, 0.0..=1.0)?,
+            min_p: self.min_p,
+            typical_p: self.typical_p,
+            repetition_penalty: self.repetition_penalty,
+            presence_penalty: self.presence_penalty,
+            frequency_penalty: self.frequency_penalty,
+            dynatemp_range: self.dynatemp_range,
+            dynatemp_exponent: self.dynatemp_exponent,
+            mirostat: checked("mirostat", self.mirostat, 0..=2)?.map(|version| version as u32),
+            mirostat_tau: self.mirostat_tau,
+            mirostat_eta: self.mirostat_eta,
             xtc: self.xtc()?,
-            repetition_penalty: checked(
-                "repetition_penalty",
-                self.repetition_penalty,
-                (Bound::Excluded(0.0), Bound::Included(100.0)),
-            )?,
-            presence_penalty: checked("presence_penalty", self.presence_penalty, -2.0..=2.0)?,
-            frequency_penalty: checked("frequency_penalty", self.frequency_penalty, -2.0..=2.0)?,
             penalty_window: self.penalty_window()?,
             dry: self.dry()?,
             logit_bias: logit_bias(self.logit_bias.unwrap_or_default())?,
             seed: sentinel::seed("seed", self.seed)?,
-        })
+        };
+        within_ranges(params, |row| Some((row.name.to_owned(), row.range)))
     }
 
     fn xtc(&self) -> Result<Option<Xtc>, Error> {
@@ -172,6 +181,12 @@ mod tests {
             ("top_k", json!(-2)),
             ("min_p", json!(-1)),
             ("typical_p", json!(2)),
+            ("mirostat", json!(3)),
+            ("mirostat", json!(-1)),
+            ("mirostat_tau", json!(-1)),
+            ("mirostat_eta", json!("fast")),
+            ("dynatemp_range", json!(2.5)),
+            ("dynatemp_exponent", json!(-1)),
             ("xtc_probability", json!(1.01)),
             ("xtc_threshold", json!(0.6)),
             ("repetition_penalty", json!(0)),
@@ -186,6 +201,23 @@ mod tests {
         }
         assert_eq!(refused(&json!({"logit_bias": {"5": 101}})), "logit_bias.5");
         assert_eq!(refused(&json!({"logit_bias": {"a": 1}})), "logit_bias");
+    }
+
+    #[test]
+    fn samplers_of_llama_cpp_are_read() {
+        let body = json!({
+            "mirostat": 2.0, "mirostat_tau": 4, "mirostat_eta": 0.2, "dynatemp_range": 0.5,
+            "dynatemp_exponent": 1.5
+        });
+        let expected = SamplingParams {
+            mirostat: Some(2),
+            mirostat_tau: Some(4.0),
+            mirostat_eta: Some(0.2),
+            dynatemp_range: Some(0.5),
+            dynatemp_exponent: Some(1.5),
+            ..SamplingParams::default()
+        };
+        assert_eq!(params(&body).unwrap(), expected);
     }
 
     #[test]

@@ -82,15 +82,21 @@ pub(super) const WORDS: &[Word] = &[
         .read(V1, &["dry_penalty_last_n"])
         .harmless(OLLAMA, WITHOUT_DRY),
     word(&["mirostat", "mirostat_mode"])
-        .refused(V1, NO_SAMPLER)
-        .read(OLLAMA, &["options.mirostat"])
-        .unless(is_zero),
-    word(&["mirostat_tau", "mirostat_eta"])
-        .harmless(GENERATING, "they mean nothing without `mirostat`"),
+        .read(V1, &["mirostat"])
+        .read(OLLAMA, &["options.mirostat"]),
+    word(&["mirostat_tau"])
+        .read(V1, &["mirostat_tau"])
+        .read(OLLAMA, &["options.mirostat_tau"]),
+    word(&["mirostat_eta"])
+        .read(V1, &["mirostat_eta"])
+        .read(OLLAMA, &["options.mirostat_eta"]),
     word(&["dynatemp_range"])
-        .refused(GENERATING, NO_SAMPLER)
+        .read(V1, &["dynatemp_range"])
+        .refused(OLLAMA, NO_OPTION)
         .unless(is_zero),
-    word(&["dynatemp_exponent"]).harmless(GENERATING, "it means nothing without `dynatemp_range`"),
+    word(&["dynatemp_exponent"])
+        .read(V1, &["dynatemp_exponent"])
+        .harmless(OLLAMA, "it means nothing without `dynatemp_range`"),
     word(&["dynamic_temperature", "temperature_last"])
         .refused(GENERATING, NO_SAMPLER)
         .unless(is_false),

@@ -1334,7 +1334,7 @@ export interface components {
          * @description Parameters of a model, or of a conversation with one. What is absent is left to whoever comes
          *     next: conversation, model, the model's own `generation_config.json`.
          */
-        ModelParameters: {
+        ModelParameters: components["schemas"]["SamplingDefaults"] & {
             /** @description Kept from older versions; not supported yet. */
             adapterName?: string | null;
             /** @description Another name for the model. */
@@ -1347,41 +1347,16 @@ export interface components {
              */
             maxTokens?: number | null;
             /**
-             * Format: double
-             * @description Tokens at least this fraction as likely as the likeliest; 0 to 1.
-             */
-            minP?: number | null;
-            /**
              * Format: int32
              * @description Kept from older versions; not supported yet.
              */
             numDraftTokens?: number | null;
             /** @description Whether a model that can do either thinks before it answers. */
             reasoning?: boolean | null;
-            /**
-             * Format: double
-             * @description Makes tokens that were there already less likely; above 0, at most 10, 1 does nothing.
-             */
-            repetitionPenalty?: number | null;
             /** @description For conversations that have none of their own; clients bring theirs. */
             systemPrompt?: string | null;
-            /**
-             * Format: double
-             * @description 0 (always the likeliest token) to 2.
-             */
-            temperature?: number | null;
             /** @description Variables for the chat template. */
             templateKwargs?: Record<string, unknown> | null;
-            /**
-             * Format: int32
-             * @description That many most likely tokens; 0 is all.
-             */
-            topK?: number | null;
-            /**
-             * Format: double
-             * @description Smallest set of tokens whose probability reaches this; above 0, at most 1.
-             */
-            topP?: number | null;
             /**
              * Format: int64
              * @description Seconds without a request after which the model leaves memory.
@@ -1429,6 +1404,73 @@ export interface components {
         };
         PolicyPut: {
             policy: components["schemas"]["ToolPolicy"];
+        };
+        SamplingDefaults: {
+            /**
+             * dynatemp_exponent
+             * @description How the temperature follows the certainty, as an exponent.
+             */
+            dynatempExponent?: number | null;
+            /**
+             * dynatemp_range
+             * @description The temperature follows the model's certainty, and goes so far below and above what is set; 0 keeps it.
+             */
+            dynatempRange?: number | null;
+            /**
+             * frequency_penalty
+             * @description Subtracted from the logits of tokens for each time they were seen in the output.
+             */
+            frequencyPenalty?: number | null;
+            /**
+             * min_p
+             * @description Only tokens at least this fraction as likely as the likeliest; 0 is all.
+             */
+            minP?: number | null;
+            /**
+             * mirostat
+             * @description 1 or 2: Mirostat of that version takes the place of the filters above, and steers how surprising the answer is; 0 is off.
+             */
+            mirostat?: number | null;
+            /**
+             * mirostat_eta
+             * @description How fast Mirostat learns.
+             */
+            mirostatEta?: number | null;
+            /**
+             * mirostat_tau
+             * @description The surprise that Mirostat aims at, in bits for each token.
+             */
+            mirostatTau?: number | null;
+            /**
+             * presence_penalty
+             * @description Subtracted once from the logits of tokens seen in the output.
+             */
+            presencePenalty?: number | null;
+            /**
+             * repetition_penalty
+             * @description Divides positive and multiplies negative logits of tokens seen in prompt or output; 1 does nothing.
+             */
+            repetitionPenalty?: number | null;
+            /**
+             * temperature
+             * @description How varied the answer is; 0 takes the likeliest token each time.
+             */
+            temperature?: number | null;
+            /**
+             * top_k
+             * @description Only that many of the likeliest tokens; 0 is all.
+             */
+            topK?: number | null;
+            /**
+             * top_p
+             * @description Only the smallest set of tokens whose probability reaches this; 1 is all.
+             */
+            topP?: number | null;
+            /**
+             * typical_p
+             * @description Only tokens about as surprising as is typical, until their probability reaches this; 1 is all.
+             */
+            typicalP?: number | null;
         };
         /** @description All settings; of the server's key only whether there is one. */
         Settings: {
@@ -1800,6 +1842,7 @@ export type Openness = components['schemas']['Openness'];
 export type Owner = components['schemas']['Owner'];
 export type Platform = components['schemas']['Platform'];
 export type PolicyPut = components['schemas']['PolicyPut'];
+export type SamplingDefaults = components['schemas']['SamplingDefaults'];
 export type Settings = components['schemas']['Settings'];
 export type SettingsPatch = components['schemas']['SettingsPatch'];
 export type SettingsView = components['schemas']['SettingsView'];

@@ -12,11 +12,11 @@ pub(super) struct FrequencyPenalty {
 
 impl FrequencyPenalty {
     pub(super) fn make(setup: &Setup<'_>) -> Option<Box<dyn LogitsProcessor>> {
-        if setup.parameters.frequency_penalty == 0.0 {
+        if setup.parameters.numbers.frequency_penalty == 0.0 {
             return None;
         }
         Some(Box::new(Self {
-            penalty: Array::from_f32(setup.parameters.frequency_penalty),
+            penalty: Array::from_f32(setup.parameters.numbers.frequency_penalty),
             counts: TokenCounts::new(
                 setup.history.tokens,
                 setup.history.prompt_length,

@@ -12,11 +12,11 @@ pub(super) struct PresencePenalty {
 
 impl PresencePenalty {
     pub(super) fn make(setup: &Setup<'_>) -> Option<Box<dyn LogitsProcessor>> {
-        if setup.parameters.presence_penalty == 0.0 {
+        if setup.parameters.numbers.presence_penalty == 0.0 {
             return None;
         }
         Some(Box::new(Self {
-            penalty: Array::from_f32(setup.parameters.presence_penalty),
+            penalty: Array::from_f32(setup.parameters.numbers.presence_penalty),
             seen: TokenCounts::new(
                 setup.history.tokens,
                 setup.history.prompt_length,

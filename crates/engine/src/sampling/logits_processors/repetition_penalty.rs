@@ -16,7 +16,7 @@ pub(super) struct RepetitionPenalty {
 
 impl RepetitionPenalty {
     pub(super) fn make(setup: &Setup<'_>) -> Option<Box<dyn LogitsProcessor>> {
-        let penalty = setup.parameters.repetition_penalty;
+        let penalty = setup.parameters.numbers.repetition_penalty;
         #[expect(clippy::float_cmp, reason = "exactly the neutral value")]
         if penalty == 1.0 {
             return None;
