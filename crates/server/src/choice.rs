@@ -30,6 +30,13 @@ pub(crate) async fn choose_tokenizer(
     .await?
 }
 
+/// The model that generates where none is named.
+pub(crate) async fn choose_default(
+    catalog: &Arc<dyn Catalog>,
+) -> Result<Arc<ModelCard>, InferenceError> {
+    ask(catalog, |catalog| catalog.choose(None, ModelTask::Generate)).await?
+}
+
 /// The model that a question is about, which is no other than the one that is named.
 pub(crate) async fn find(
     catalog: &Arc<dyn Catalog>,

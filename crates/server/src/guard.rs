@@ -179,6 +179,19 @@ pub(crate) async fn api_key(State(app): State<Arc<App>>, request: Request, next:
     }
 }
 
+/// Refuses everyone but the owner, whatever keys clients have.
+pub(crate) fn expect_owner(app: &App, headers: &HeaderMap) -> Result<(), Error> {
+    if presented_keys(headers).any(|presented| app.options.is_owner_key(presented)) {
+        Ok(())
+    } else {
+        Err(Error::Forbidden {
+            message: "only the owner of this server may do this: send the control token as \
+                      `Authorization: Bearer <token>`"
+                .into(),
+        })
+    }
+}
+
 /// Lets pages of allowed origins read replies. SDKs send whole families of headers
 /// (`anthropic-*`, `x-stainless-*`), so what a page asks for is what it may send.
 pub(crate) fn cors(options: &Options) -> CorsLayer {

@@ -55,6 +55,12 @@ impl Options {
                 .is_some_and(|source| !source.api_keys().is_empty())
     }
 
+    /// Whether a key is the owner's, who may do what no client may.
+    pub(crate) fn is_owner_key(&self, presented: &str) -> bool {
+        let key = self.owner_key.as_ref();
+        key.is_some_and(|key| key.matches(presented))
+    }
+
     /// Whether a key is one of those that open client routes now.
     pub(crate) fn is_known_key(&self, presented: &str) -> bool {
         if let Some(source) = &self.more_api_keys

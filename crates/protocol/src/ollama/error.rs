@@ -28,17 +28,12 @@ pub fn reply(error: &Error) -> Reply {
 
 /// The reply to a download, deletion or copy that failed before its first frame.
 pub fn model_files_reply(error: &ModelFilesError) -> Reply {
-    let status = match error {
-        ModelFilesError::Model(error) => return reply(&Error::Inference(error.clone())),
-        ModelFilesError::Name(_) => 400,
-        ModelFilesError::NotOnHub(_) => 404,
-        ModelFilesError::Hub(_) => 502,
-        ModelFilesError::Disk(_) => 500,
-    };
+    if let ModelFilesError::Model(error) = error {
+        return reply(&Error::Inference(error.clone()));
+    }
     Reply {
-        status,
-        headers: Vec::new(),
         body: body(error.to_string()),
+        ..openai::error::model_files_reply(error)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Errors in OpenAI's shape: `{"error": {"message", "type", "param", "code"}}`.
 
-use macmlx_inference::{InferenceError, longer_context};
+use macmlx_inference::{InferenceError, ModelFilesError, longer_context};
 use serde_json::{Value, json};
 
 use crate::{Error, Reply};
@@ -25,6 +25,22 @@ pub fn reply(error: &Error) -> Reply {
         status: described.status,
         headers,
         body: described.into_body(),
+    }
+}
+
+/// The reply to a deletion of a model that failed.
+pub fn model_files_reply(error: &ModelFilesError) -> Reply {
+    let status = match error {
+        ModelFilesError::Model(error) => return reply(&Error::Inference(error.clone())),
+        ModelFilesError::Name(_) => 400,
+        ModelFilesError::NotOnHub(_) => 404,
+        ModelFilesError::Hub(_) => 502,
+        ModelFilesError::Disk(_) => 500,
+    };
+    Reply {
+        status,
+        headers: Vec::new(),
+        body: Description::new(status, error).into_body(),
     }
 }
 

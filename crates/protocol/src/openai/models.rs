@@ -48,6 +48,24 @@ fn is_codex(query: Option<&str>) -> bool {
     parameters.any(|parameter| parameter.starts_with("client_version="))
 }
 
+/// What is told once a model's files are gone.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = openai::DeletedModel)]
+pub struct DeletedModel {
+    id: String,
+    object: &'static str,
+    deleted: bool,
+}
+
+/// A model that was deleted.
+pub fn deleted(id: String) -> Value {
+    json::value(&DeletedModel {
+        id,
+        object: "model",
+        deleted: true,
+    })
+}
+
 /// One model.
 pub fn model(card: &ModelCard) -> Value {
     json::value(&Model::new(card))

@@ -44,23 +44,8 @@ pub fn request(body: &[u8]) -> Result<TokenizeRequest, Error> {
                     "the chat template puts special tokens where they belong",
                 ));
             }
-            let tools = json::fields::<tools::Fields>(&body)?.into_tools()?;
-            let (reasoning, template_kwargs) =
-                json::fields::<reasoning::Fields>(&body)?.into_options()?;
-            let conversation = messages::conversation(&turns)?;
-            let continue_final_message = conversation
-                .is_continued(fields.continue_final_message, fields.add_generation_prompt)?;
-            TokenizeInput::Chat {
-                prompt: ChatPrompt {
-                    messages: conversation.messages,
-                    tools: tools.definitions,
-                    tool_choice: tools.choice,
-                    single_tool_call: tools.is_one_call_at_most,
-                    template_kwargs,
-                    continue_final_message,
-                },
-                reasoning,
-            }
+            let continued = (fields.continue_final_message, fields.add_generation_prompt);
+            chat(&body, &turns, continued)?
         }
         (Some(_), Some(_)) | (None, None) => {
             return Err(Error::invalid(
@@ -73,6 +58,54 @@ pub fn request(body: &[u8]) -> Result<TokenizeRequest, Error> {
         model: fields.model,
         input,
     })
+}
+
+/// A conversation with what a chat completion takes beside it. `continued` holds
+/// `continue_final_message` and `add_generation_prompt`.
+fn chat(
+    body: &Value,
+    turns: &[Value],
+    continued: (Option<bool>, Option<bool>),
+) -> Result<TokenizeInput, Error> {
+    let tools = json::fields::<tools::Fields>(body)?.into_tools()?;
+    let (reasoning, template_kwargs) = json::fields::<reasoning::Fields>(body)?.into_options()?;
+    let conversation = messages::conversation(turns)?;
+    let continue_final_message = conversation.is_continued(continued.0, continued.1)?;
+    Ok(TokenizeInput::Chat {
+        prompt: ChatPrompt {
+            messages: conversation.messages,
+            tools: tools.definitions,
+            tool_choice: tools.choice,
+            single_tool_call: tools.is_one_call_at_most,
+            template_kwargs,
+            continue_final_message,
+        },
+        reasoning,
+    })
+}
+
+/// The body of `/apply-template`, as llama.cpp has it: a conversation with what a chat completion
+/// takes beside it.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = openai::ApplyTemplateRequest)]
+pub struct ApplyTemplateBody {
+    /// None: the default model.
+    model: Option<String>,
+    messages: Vec<Value>,
+    add_generation_prompt: Option<bool>,
+    continue_final_message: Option<bool>,
+}
+
+/// The model that is named, and the conversation whose prompt is wanted.
+pub fn apply_template_request(body: &[u8]) -> Result<(Option<String>, TokenizeRequest), Error> {
+    let body = json::object(body)?;
+    let fields: ApplyTemplateBody = json::fields(&body)?;
+    let continued = (fields.continue_final_message, fields.add_generation_prompt);
+    let request = TokenizeRequest {
+        model: fields.model.clone().unwrap_or_default(),
+        input: chat(&body, &fields.messages, continued)?,
+    };
+    Ok((fields.model, request))
 }
 
 /// The tokens found.

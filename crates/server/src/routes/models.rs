@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::{
     extract::{Path, Request, State},
+    http::HeaderMap,
     response::Response,
 };
 use macmlx_inference::Catalog;
@@ -13,7 +14,8 @@ use super::anthropic;
 use crate::{
     choice::{ask, find},
     dialect,
-    exchange::answer,
+    exchange::{answer, respond},
+    guard::expect_owner,
     router::App,
 };
 
@@ -45,4 +47,19 @@ pub(crate) async fn one(
         card.map(|card| openai::models::model(&card))
             .map_err(Error::from),
     )
+}
+
+/// Deletes a model's files, for the owner alone. Only a whole name says which.
+pub(crate) async fn delete(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    if let Err(error) = expect_owner(&app, &headers) {
+        return respond(Dialect::OpenAi.error_reply(&error));
+    }
+    match app.files.delete(id).await {
+        Ok(id) => answer(Dialect::OpenAi, Ok(openai::models::deleted(id))),
+        Err(error) => respond(openai::error::model_files_reply(&error)),
+    }
 }

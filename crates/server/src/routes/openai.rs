@@ -2,8 +2,8 @@
 
 use axum::routing::{get, post};
 use macmlx_protocol::openai::{
-    models::{Model, ModelList},
-    tokenize::{DetokenizeRequest, Detokenized, TokenizeBody, Tokenized},
+    models::{DeletedModel, Model, ModelList},
+    tokenize::{ApplyTemplateBody, DetokenizeRequest, Detokenized, TokenizeBody, Tokenized},
 };
 
 use super::{models, tokenize};
@@ -19,8 +19,11 @@ pub(crate) fn routes() -> Api {
         )
         .route(
             "/models/{*id}",
-            get(models::one),
-            [Doc::get("Describe a model").reply::<Model>()],
+            get(models::one).delete(models::delete),
+            [
+                Doc::get("Describe a model").reply::<Model>(),
+                Doc::delete("Delete a model; needs the control token").reply::<DeletedModel>(),
+            ],
         )
         .route(
             "/tokenize",
@@ -28,6 +31,13 @@ pub(crate) fn routes() -> Api {
             [Doc::post("Turn a text or a conversation into tokens")
                 .body::<TokenizeBody>()
                 .reply::<Tokenized>()],
+        )
+        .route(
+            "/apply-template",
+            post(tokenize::apply_template),
+            [Doc::post("Show the prompt that a conversation becomes")
+                .body::<ApplyTemplateBody>()
+                .reply::<Detokenized>()],
         )
         .route(
             "/detokenize",

@@ -11,7 +11,7 @@ use macmlx_inference::{
     KeepAlive, LoadedModel, ModelCard, ModelFilesError, ModelTraits, Prompt, PullProgress, Role,
     ScriptedBackend, ScriptedModelFiles, TokenizeRequest,
 };
-use macmlx_server::Options;
+use macmlx_server::{ApiKey, Options};
 use reqwest::{Client, Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -270,6 +270,66 @@ async fn with_files(files: ScriptedModelFiles) -> (Served, Arc<ScriptedModelFile
     )
     .await;
     (server, files)
+}
+
+#[tokio::test]
+async fn only_the_owner_deletes_a_model_on_openais_route() {
+    let files = Arc::new(ScriptedModelFiles::default());
+    let options = Options {
+        api_keys: vec![ApiKey::new("laptop")],
+        owner_key: Some(ApiKey::new("owner")),
+        ..Options::default()
+    };
+    let backend = Arc::new(ScriptedBackend::default());
+    let server = start_with_files(backend, files.clone(), options, Duration::ZERO).await;
+    let delete = async |key: Option<&str>| {
+        let mut request = Client::new().delete(server.at("/v1/models/owner/model"));
+        if let Some(key) = key {
+            request = request.bearer_auth(key);
+        }
+        let response = request.send().await.unwrap();
+        let status = response.status().as_u16();
+        (status, response.json::<Value>().await.unwrap())
+    };
+    assert_eq!(delete(None).await.0, 401);
+    let (status, refused) = delete(Some("laptop")).await;
+    assert_eq!(
+        (status, &refused["error"]["code"]),
+        (403, &json!("forbidden"))
+    );
+    assert_eq!(files.requests(), []);
+    let (status, deleted) = delete(Some("owner")).await;
+    assert_eq!(status, 200);
+    let expected = json!({"id": "owner/model", "object": "model", "deleted": true});
+    assert_eq!(deleted, expected);
+    assert_eq!(
+        files.requests(),
+        [FilesRequest::Delete("owner/model".into())]
+    );
+}
+
+#[tokio::test]
+async fn what_cannot_be_deleted_is_told_in_openais_words() {
+    let refusal = ModelFilesError::Model(InferenceError::ModelNotFound {
+        reference: "gone".into(),
+        suggestions: Vec::new(),
+    });
+    let options = Options {
+        owner_key: Some(ApiKey::new("owner")),
+        ..Options::default()
+    };
+    let files = Arc::new(ScriptedModelFiles::refusing(refusal));
+    let backend = Arc::new(ScriptedBackend::default());
+    let server = start_with_files(backend, files, options, Duration::ZERO).await;
+    // Without any key for clients the owner's is still asked for.
+    let url = server.at("/models/gone");
+    let response = Client::new().delete(&url).send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::FORBIDDEN);
+    let response = Client::new().delete(&url).bearer_auth("owner").send().await;
+    let response = response.unwrap();
+    assert_eq!(response.status(), StatusCode::NOT_FOUND);
+    let body: Value = response.json().await.unwrap();
+    assert_eq!(body["error"]["code"], "model_not_found");
 }
 
 #[tokio::test]

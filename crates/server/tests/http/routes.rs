@@ -158,6 +158,13 @@ async fn text_becomes_tokens_and_text_again() {
     let conversation = json!({"model": "flat", "messages": [{"role": "user", "content": "a"}]});
     let tokens = post(&server.at("/v1/tokenize"), &conversation).await.1;
     assert_eq!(tokens["count"], 1);
+    // As llama.cpp's clients ask: without a model.
+    let nameless = json!({"messages": [{"role": "user", "content": "abc"}]});
+    let (status, prompt) = post(&server.at("/apply-template"), &nameless).await;
+    assert_eq!((status, prompt), (StatusCode::OK, json!({"prompt": "abc"})));
+    let (status, refused) = post(&server.at("/apply-template"), &json!({})).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    assert_eq!(refused["error"]["param"], "messages");
     // Counted as the model would that answers to such a name.
     let unknown = json!({"model": "gone", "prompt": "a"});
     let (status, _) = post(&server.at("/v1/tokenize"), &unknown).await;
