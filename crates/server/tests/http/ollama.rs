@@ -149,8 +149,8 @@ async fn failures_are_objects_with_an_error_before_and_within_a_stream() {
         ("/api/chat", chat(&json!({"format": "yaml"})), "format"),
         (
             "/api/chat",
-            chat(&json!({"options": {"mirostat": 1}})),
-            "mirostat",
+            chat(&json!({"options": {"tfs_z": 0.5}})),
+            "tfs_z",
         ),
         (
             "/api/generate",
