@@ -33,7 +33,7 @@ pub struct ChatModel {
     tokenizer: Arc<Tokenizer>,
     template: Option<ChatTemplate>,
     formats: OutputFormats,
-    /// Made when a request first needs one.
+    /// The compiler of grammars, made when a request first needs it.
     grammars: OnceLock<Result<GrammarCompiler, InferenceError>>,
 }
 
@@ -50,7 +50,7 @@ pub struct Rendered {
     /// Offered to the model.
     tools: Tools,
     tool_choice: ToolChoice,
-    /// Nobody has switched reasoning off, and the prompt has none behind it.
+    /// True unless reasoning has been switched off or the prompt has it behind it.
     may_reason: bool,
     /// The output goes on from what the client has written of the answer.
     continues_message: bool,
@@ -297,7 +297,7 @@ impl ChatModel {
             answer,
         };
         match self.compile(&output) {
-            // Nobody has asked for more than can be done.
+            // The request has not asked for more than can be done.
             Err(_) if !output.is_asked_for() => Ok(None),
             constraint => constraint,
         }

@@ -1,4 +1,4 @@
-//! From the tokens of one choice to its events.
+//! Turns the tokens of one choice into its events.
 
 use std::{
     collections::VecDeque,
@@ -11,7 +11,7 @@ use macmlx_output::{CallPart, Piece};
 
 use crate::{OutputPiece, OutputStream};
 
-/// Output of one choice: takes its tokens and says what they mean, whoever generates them.
+/// The output of one choice: takes its tokens from any generator and says what they mean.
 #[derive(Debug)]
 pub struct ChoiceOutput {
     choice: u32,

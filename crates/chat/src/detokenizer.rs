@@ -10,11 +10,11 @@ use crate::Tokenizer;
 pub enum SpecialTokens {
     Hide,
     Show,
-    /// Only these ids: the markers an output format looks for.
+    /// Special tokens with these ids: the markers that an output format looks for.
     Only(Vec<u32>),
 }
 
-/// What becomes of the space that `SentencePiece` puts before the first word of a text.
+/// How the space is treated that `SentencePiece` puts before the first word of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FirstSpace {
     /// The ids are a text of their own.

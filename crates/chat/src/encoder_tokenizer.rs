@@ -12,7 +12,7 @@ use crate::{
     tokenizer::{Segment, read_json},
 };
 
-/// What Qwen3's rerankers are told when nobody says otherwise, as their model cards have it.
+/// The instruction of Qwen3's rerankers where the request has none, as their model cards have it.
 const QWEN3_INSTRUCTION: &str =
     "Given a web search query, retrieve relevant passages that answer the query";
 

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::{ChatTemplate, tokenizer::read_json};
 
-/// In a model's folder; names formats that the template does not show:
-/// `{"tool_format": "hermes", "reasoning_format": "none"}`.
+/// A file in a model's folder that names formats which the template does not show: `{"tool_format":
+/// "hermes", "reasoning_format": "none"}`.
 const FILE: &str = "macmlx.json";
 
 /// The formats of a model's output.

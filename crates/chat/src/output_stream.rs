@@ -53,13 +53,13 @@ pub struct OutputStream {
     /// The output is over with its first tool call.
     single_tool_call: bool,
     reasoning_close: Option<&'static str>,
-    /// It is.
+    /// True once the output is over.
     is_over: bool,
     /// Bytes of text that the detokenizer has given.
     detokenized: usize,
     /// Bytes whose piece the parser has given.
     parsed: usize,
-    /// For each token not yet reported, where its text ends.
+    /// Where the text of each token ends that has not been reported yet.
     token_ends: VecDeque<usize>,
 }
 
@@ -68,9 +68,9 @@ pub struct OutputStream {
 pub(crate) struct Stops {
     /// Special tokens, with their text.
     pub(crate) tokens: Vec<(u32, String)>,
-    /// In all generated text, markers of the output format included.
+    /// Stop sequences in all generated text, markers of the output format included.
     pub(crate) raw: Vec<String>,
-    /// In what the client sees.
+    /// Stop sequences in the text that the client sees.
     pub(crate) visible: Vec<String>,
     pub(crate) min_tokens: u32,
 }

@@ -47,7 +47,7 @@ pub struct ChatTemplate {
 }
 
 impl fmt::Debug for ChatTemplate {
-    /// Without the environment's functions and filters.
+    /// Leaves out the environment's functions and filters.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ChatTemplate")
             .field("default", &self.default)

@@ -49,7 +49,7 @@ impl Vocabulary for Tokenizer {
 }
 
 impl fmt::Debug for Tokenizer {
-    /// Without the vocabulary.
+    /// Leaves out the vocabulary.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tokenizer")
             .field("vocab_size", &self.vocab_size())

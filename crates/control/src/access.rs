@@ -1,4 +1,4 @@
-//! Who may control the server: whoever knows the token, and no web page of another site.
+//! Who may control the server: clients that know the token, and no web page of another site.
 
 use std::sync::Arc;
 

@@ -43,12 +43,12 @@ impl Activity {
         *self.running.borrow()
     }
 
-    /// Of completed requests.
+    /// Returns the prompt tokens of completed requests.
     pub fn prompt_tokens(&self) -> u64 {
         self.prompt_tokens.load(Ordering::Relaxed)
     }
 
-    /// Of completed requests.
+    /// Returns the completion tokens of completed requests.
     pub fn completion_tokens(&self) -> u64 {
         self.completion_tokens.load(Ordering::Relaxed)
     }

@@ -170,9 +170,9 @@ fn note_failure(loading: Option<&mut Loading>, error: &InferenceError) {
 struct Observed {
     events: EventStream,
     watch: Arc<Watch>,
-    /// Until the first event.
+    /// The note that the model is loading, held until the first event.
     loading: Option<Loading>,
-    /// Of the prompt, counted so far.
+    /// Tokens of the prompt that have been counted so far.
     processed: u32,
 }
 
@@ -382,7 +382,7 @@ mod tests {
         assert_eq!(activity.completion_tokens(), 0);
     }
 
-    /// Embeds when nobody knows.
+    /// A backend whose embeddings never come.
     struct Slow(ScriptedBackend);
 
     impl Layer for Slow {

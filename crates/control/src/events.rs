@@ -1,4 +1,4 @@
-//! What happens, told to everyone who watches.
+//! The events of the application, sent to all clients that watch.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -74,7 +74,7 @@ pub enum Event {
     Lagged,
 }
 
-/// What becomes of a model in memory.
+/// A change of a model in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ModelState {
@@ -97,11 +97,11 @@ impl Default for Events {
 
 impl Events {
     pub fn publish(&self, event: Event) {
-        // Nobody may be watching.
+        // The send fails when no client is watching, which is fine.
         let _ = self.0.send(event);
     }
 
-    /// Events from now on; it ends when nobody can publish any more.
+    /// Returns the events from now on. The stream ends when the last publisher is gone.
     pub fn subscribe(&self) -> impl Stream<Item = Event> + Send + use<> {
         stream::unfold(self.0.subscribe(), |mut receiver| async move {
             match receiver.recv().await {

@@ -18,7 +18,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{Problem, body::Asked, downloads::problem, models::Models, reply::ErrorBody};
 
-/// Whose models are shown when nobody says.
+/// Author whose models are shown when the query names none.
 const DEFAULT_AUTHOR: &str = "mlx-community";
 /// The author that means everyone.
 const EVERYONE: &str = "*";
@@ -28,7 +28,7 @@ const MAX_LIMIT: u32 = 100;
 /// What the hub routes act on.
 pub struct Sources {
     pub connection: Arc<Connection>,
-    /// To say what is here already, and what runs here.
+    /// The local models, to say which models are here already and which can run here.
     pub models: Arc<Models>,
 }
 
@@ -100,14 +100,14 @@ struct HubModel {
     #[schema(required)]
     pipeline_tag: Option<String>,
     is_gated: bool,
-    /// It is on this machine.
+    /// True if the model is on this machine.
     is_local: bool,
-    /// Before quantization, if the hub says so much.
+    /// Number of parameters before quantization, if the hub says it.
     #[schema(required)]
     parameters: Option<u64>,
     #[schema(required)]
     quantization: Option<String>,
-    /// Of the weights.
+    /// Bytes of the weight files.
     #[schema(required)]
     size_bytes: Option<u64>,
     is_mlx: bool,
@@ -137,14 +137,14 @@ struct HubModelDetail {
     readme: Option<String>,
     #[schema(required)]
     model_type: Option<String>,
-    /// As far as its configuration tells.
+    /// True if the model can run here, as far as its configuration tells.
     is_supported: bool,
     #[schema(required)]
     unsupported_reason: Option<String>,
     #[schema(required)]
     context_length: Option<u32>,
     files: Vec<HubFile>,
-    /// Of the files that are needed.
+    /// Bytes of the files that are needed.
     download_bytes: u64,
     #[schema(required)]
     fit: Option<Fit>,

@@ -44,14 +44,14 @@ struct KeyList {
 struct KeyInfo {
     name: String,
     created: String,
-    /// Since the application started.
+    /// When the key was used last since the application started.
     #[schema(required)]
     last_used: Option<String>,
     /// Enough of the key to know it by.
     hint: String,
 }
 
-/// Who or what a key is for.
+/// The client that a new key is for.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct KeyName {

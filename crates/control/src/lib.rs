@@ -1,8 +1,8 @@
-//! The `/x` routes: what the owner of a server sees and does, and nobody else.
+//! The `/x` routes: what only the owner of a server sees and does.
 //!
-//! Every route needs the control token, whoever asks and wherever from. The host check that guards
-//! all routes stands in front of these, too; what is checked here is the token and the origin, and
-//! that bodies are JSON, which pages of other sites cannot send unasked.
+//! Every route needs the control token, from every client and every address. The host check that
+//! guards all routes stands in front of these, too; what is checked here is the token and the
+//! origin, and that bodies are JSON, which pages of other sites cannot send unasked.
 
 mod access;
 mod activity;

@@ -10,7 +10,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{Problem, body::Asked, reply::ErrorBody};
 
-/// Entries that are given when nobody says how many.
+/// Number of entries that are returned when the query gives none.
 const LIMIT: usize = 200;
 const MAX_LIMIT: usize = 1_000;
 
@@ -30,7 +30,7 @@ struct LogQuery {
     category: Option<Category>,
     /// Text in the message or a field.
     search: Option<String>,
-    /// Only entries with a smaller id.
+    /// Returns only entries with a smaller id.
     before: Option<u64>,
     /// 200 unless said, 1000 at most.
     #[param(minimum = 1, maximum = 1000)]
@@ -41,7 +41,7 @@ struct LogQuery {
 #[derive(Debug, Serialize, ToSchema)]
 struct LogPage {
     entries: Vec<Entry>,
-    /// There are older ones.
+    /// True if there are older entries.
     has_more: bool,
 }
 

@@ -15,7 +15,7 @@ pub(crate) struct Platform {
     os: String,
     /// `aarch64`, `x86_64`.
     arch: String,
-    /// As its maker calls it.
+    /// The name that the chip's maker gives it.
     #[schema(required)]
     chip: Option<String>,
 }
@@ -32,7 +32,7 @@ pub struct Machine {
 pub(crate) struct Memory {
     /// Resident, of this process.
     pub(crate) used: u64,
-    /// Of the machine.
+    /// Memory of the machine, in bytes.
     pub(crate) total: u64,
 }
 
@@ -54,7 +54,7 @@ impl Default for Machine {
 }
 
 impl Machine {
-    /// Of the whole machine.
+    /// Returns the memory of the whole machine.
     pub fn memory_total_bytes(&self) -> u64 {
         lock(&self.system).total_memory()
     }

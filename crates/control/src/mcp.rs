@@ -25,7 +25,7 @@ use crate::{
 /// All servers.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct McpServers {
-    /// In the order of mcp.json.
+    /// The servers, in the order of mcp.json.
     pub servers: Vec<McpServer>,
     /// Where mcp.json is.
     pub path: String,
@@ -38,7 +38,7 @@ pub struct McpServers {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct McpServer {
     pub name: String,
-    /// As mcp.json has it; empty if the server is no program.
+    /// The command, as mcp.json has it; empty if the server is no program.
     pub command: String,
     pub args: Vec<String>,
     /// Names of the variables it gets; their values are not shown.
@@ -79,9 +79,9 @@ pub struct McpServerInfo {
 
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct McpTool {
-    /// As its server calls it.
+    /// The name that its server gives it.
     pub name: String,
-    /// As the model calls it.
+    /// The name that the model uses.
     pub full_name: String,
     #[schema(required)]
     pub title: Option<String>,

@@ -128,7 +128,7 @@ pub fn fill_in(request: &mut GenerateRequest, parameters: &ModelParameters) {
     }
 }
 
-/// As [`fill_in`], the part that decides what the prompt is.
+/// Does the part of [`fill_in`] that decides what the prompt is.
 pub fn fill_in_chat(
     chat: &mut ChatPrompt,
     reasoning: &mut ReasoningOptions,

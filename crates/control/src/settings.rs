@@ -153,7 +153,7 @@ async fn settings(
     ))
 }
 
-/// Change settings: a JSON merge patch. Keys that nobody knows are refused.
+/// Change settings: a JSON merge patch. Unknown keys are refused.
 #[utoipa::path(
     patch,
     path = "/x/settings",

@@ -108,7 +108,7 @@ struct Status {
     /// Complete models on disk.
     local_models: usize,
     models_directory: String,
-    /// Of the volume of `models_directory`; null when it cannot be told.
+    /// Free bytes of the volume of `models_directory`; null when they cannot be told.
     #[schema(required)]
     models_disk_free_bytes: Option<u64>,
     home: String,
@@ -127,7 +127,7 @@ struct LoadedModelStatus {
     memory_bytes: u64,
     active_requests: u32,
     idle_seconds: u64,
-    /// Until it leaves memory if nobody uses it; null: it stays.
+    /// Time until it leaves memory if it is not used; null: it stays.
     #[schema(required)]
     expires_in_seconds: Option<u64>,
     /// How its weights are held, for a person.

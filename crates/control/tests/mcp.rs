@@ -178,7 +178,7 @@ async fn a_server_from_its_first_day_to_its_last() {
     assert_ne!(again["pid"], server["pid"]);
     assert_eq!(again["tools"][0]["policy"], "never");
 
-    // The value that nobody is shown is kept.
+    // The value that no route shows is kept.
     let body = json!({"command": "sh", "args": [running.script()],
         "env": {"KEY": null, "MORE": "1"}, "is_enabled": false});
     let (status, server) = running

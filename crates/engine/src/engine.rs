@@ -177,7 +177,7 @@ impl Engine {
     }
 }
 
-/// What came of texts.
+/// The answer to a batch of texts.
 struct Answer {
     model: String,
     rows: Vec<Vec<f32>>,

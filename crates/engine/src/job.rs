@@ -17,7 +17,7 @@ use crate::{
 /// Where a request's events go.
 pub(crate) type EventSender = mpsc::UnboundedSender<Result<GenerationEvent, InferenceError>>;
 
-/// Told once whether the model could be loaded.
+/// The channel on which a caller learns, once, whether the model could be loaded.
 pub(crate) type Ready = oneshot::Sender<Result<(), InferenceError>>;
 
 /// A checked request.

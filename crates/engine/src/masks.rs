@@ -91,7 +91,7 @@ impl Constrained {
         constrained
     }
 
-    /// Which tokens may come next; waits for it.
+    /// Returns which tokens may come next; waits until this is known.
     pub(crate) fn allowed(&mut self) -> Result<&[bool], InferenceError> {
         match &self.ready()?.allowed {
             Ok(allowed) => Ok(allowed),

@@ -20,7 +20,7 @@ const KEPT: usize = 4;
 pub(crate) struct Profile {
     pub(crate) card: ModelCard,
     pub(crate) chat: ChatModel,
-    /// Of models that do not generate.
+    /// The tokenizer of a model that does not generate.
     pub(crate) encoder: Option<EncoderTokenizer>,
     pub(crate) defaults: GenerationDefaults,
     /// Size of the model's vocabulary, which may be padded beyond the tokenizer's.

@@ -30,7 +30,7 @@ use crate::{
 
 const VOCAB: i32 = 96;
 
-/// What happens at a forward.
+/// A fault of a forward pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     Panic,
@@ -43,9 +43,9 @@ enum Fault {
 struct Control {
     /// Lengths of the segments or texts of each forward so far.
     forwards: Mutex<Vec<Vec<usize>>>,
-    /// At which forward what happens.
+    /// Faults, each with the number of its forward pass.
     faults: Mutex<Vec<(usize, Fault)>>,
-    /// At this forward the model tells and waits to be told.
+    /// The forward pass at which the model sends a message and waits for one.
     pause: Mutex<Option<Pause>>,
 }
 

@@ -29,10 +29,10 @@ pub struct AppOptions {
     pub api_key: Option<String>,
     /// Model to load when the door opens first; it answers to unknown names, too.
     pub model: Option<String>,
-    /// What becomes of requests for models that nobody here knows.
+    /// How requests for models that are not here are answered.
     pub unknown_models: Option<UnknownModels>,
-    /// For one command of this process only: any free port of this machine, the control token as
-    /// key, and no claim on the home.
+    /// If true, the server is for one command of this process only: it takes any free port of this
+    /// machine, has the control token as key, and does not claim the home.
     pub is_private: bool,
     /// Names under which the server may be reached beside those of this machine and the settings'.
     pub allowed_hosts: Vec<HostPattern>,
@@ -147,7 +147,7 @@ impl App {
         self.0.stop.send_replace(true);
     }
 
-    /// Resolves when the end was asked for, whoever did.
+    /// Resolves when any part of the application has asked for the end.
     pub fn stopping(&self) -> impl Future<Output = ()> + Send + 'static {
         is_set(self.0.stop.subscribe())
     }
@@ -168,7 +168,7 @@ impl App {
 }
 
 pub(crate) async fn is_set(mut flag: watch::Receiver<bool>) {
-    // An error means that nobody can set it any more.
+    // An error means that the sender is gone, so the flag can never be set.
     if flag.wait_for(|set| *set).await.is_err() {
         std::future::pending::<()>().await;
     }

@@ -102,14 +102,14 @@ pub enum AlreadyRunning {
     Io { path: PathBuf, source: io::Error },
 }
 
-/// Who has a home, as the locked file says.
+/// The holder of a home, as the locked file has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     pub pid: u32,
     pub owner: Owner,
 }
 
-/// Who is at work in a home.
+/// The state of a home: whether a process uses it, and which.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Presence {
     Nobody,
@@ -171,7 +171,7 @@ impl Claim {
         Ok(())
     }
 
-    /// Nobody serves any more; the home stays claimed.
+    /// Removes the record of a server; the home stays claimed.
     pub fn retract(&mut self) {
         if std::mem::take(&mut self.is_announced) {
             // A file that stays is recognised as stale by the lock, once that is free.
@@ -196,7 +196,7 @@ pub fn running(home: &Home) -> Option<Record> {
     }
 }
 
-/// Who is at work in a home.
+/// Returns which process uses a home.
 pub fn presence(home: &Home) -> Presence {
     // Asking must not make a home.
     let is_locked = File::open(home.lock_file())

@@ -104,12 +104,12 @@ pub(crate) struct TcpDoor {
     claim: Mutex<Option<Claim>>,
     events: Arc<Events>,
     behind: Mutex<Option<Behind>>,
-    /// As it was opened last.
+    /// The options with which it was opened last.
     options: Mutex<DoorOptions>,
-    /// Held while the door moves, so that two who push it do so one after the other.
+    /// Locked while the door moves, so that two callers move it one after the other.
     serving: tokio::sync::Mutex<Option<Serving>>,
     seen: Mutex<Seen>,
-    /// Closed, with answers that have not ended.
+    /// Servers that are closed but have answers that have not ended.
     draining: Mutex<Vec<JoinHandle<io::Result<()>>>>,
 }
 

@@ -22,9 +22,9 @@ use crate::{Names, engine, names::RunNames};
 pub struct Host {
     pub environment: Environment,
     pub home: Home,
-    /// As they were at the start, and as the command line has it.
+    /// The settings at the start, with the changes of the command line.
     pub settings: Settings,
-    /// As they are now.
+    /// The settings as they are now.
     pub live: Arc<LiveSettings>,
     pub hf_token: Arc<HfToken>,
     /// The named keys of clients.
@@ -68,7 +68,8 @@ impl Host {
         self.names_of(RunNames::default(), u64::MAX)
     }
 
-    /// As [`Self::names`], with what one run decides on a machine with that much memory.
+    /// Does the same as [`Self::names`], with the choices of one run on a machine with that much
+    /// memory.
     pub(crate) fn names_of(&self, run: RunNames, memory_bytes: u64) -> Names {
         let limit = engine::options(&self.settings).memory_limit_bytes;
         let memory_bytes = limit.map_or(memory_bytes, |limit| limit.min(memory_bytes));
@@ -102,12 +103,12 @@ impl Host {
         Downloads::open(places, self.hub(), downloads::Options::default())
     }
 
-    /// The id of the usable model a reference means; names nobody here knows mean none.
+    /// Returns the id of the usable model that a reference means. Unknown names mean no model.
     pub fn resolve(&self, reference: &str) -> Result<String, InferenceError> {
         Ok(self.names().find(reference)?.id.clone())
     }
 
-    /// As [`Self::resolve`], of a model that must be for this task.
+    /// Does the same as [`Self::resolve`], for a model that must be for this task.
     pub fn resolve_for(&self, reference: &str, task: ModelTask) -> Result<String, InferenceError> {
         let card = self.names().find(reference)?;
         card.expect(task)?;

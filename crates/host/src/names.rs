@@ -85,7 +85,7 @@ impl Names {
             .unwrap_or_else(|| self.settings.get().unknown_models)
     }
 
-    /// Lets unknown names go to the model that is loaded. Whoever was given first is asked.
+    /// Sends unknown names to the model that is loaded. Only the first function given is used.
     pub(crate) fn ask(&self, loaded: impl Fn() -> Vec<LoadedModel> + Send + Sync + 'static) {
         let _ = self.loaded.set(Box::new(loaded));
     }
@@ -251,7 +251,7 @@ fn chats(card: &ModelCard) -> bool {
     card.task == ModelTask::Generate && has_chat_template(&card.path)
 }
 
-/// What is to be said where no model is named and none can answer.
+/// The error where no model is named and none can answer.
 fn none_for(task: ModelTask) -> InferenceError {
     let wanted = match task {
         ModelTask::Generate => "there is no chat model on this machine yet; download one",
@@ -495,7 +495,7 @@ mod tests {
         }
     }
 
-    /// What answers where none is named is what answers to a name that nobody knows.
+    /// The model that answers where none is named also answers to unknown names.
     fn chosen(names: &Names) -> Option<String> {
         let unnamed = names.choose(None, ModelTask::Generate);
         let unnamed = unnamed.ok().map(|card| card.id.clone());

@@ -290,7 +290,7 @@ fn preload(names: &Names, options: &AppOptions) -> anyhow::Result<Option<Arc<Mod
     }
 }
 
-/// Who may come in through the door, and how.
+/// Makes the server's options: which hosts, origins and keys it takes.
 fn server_options(host: &Host, options: &AppOptions, token: &str) -> anyhow::Result<Options> {
     let own_key = match &options.api_key {
         _ if options.is_private => Some(token),

@@ -81,7 +81,7 @@ mod files {
 #[cfg(feature = "ui")]
 pub(crate) use files::{front_page, routes};
 
-/// Without the UI there are no files.
+/// A build without the UI has no files.
 #[cfg(not(feature = "ui"))]
 pub(crate) fn routes() -> Router {
     Router::new()

@@ -1,4 +1,4 @@
-//! Who is let in beside this machine's own programs and pages, as the server asks for it.
+//! The hosts and origins that are let in beside this machine's own programs and pages.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The seam between whoever asks and whatever generates.
+//! The interface between the code that asks for text and the code that generates it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -71,8 +71,8 @@ pub trait Backend: Send + Sync + 'static {
     /// whether it was loaded. Its files may be gone by now.
     fn unload(&self, id: String) -> BoxFuture<'_, Result<bool, InferenceError>>;
 
-    /// Sets how long the model with this id stays after its last use, until it leaves memory or
-    /// somebody says otherwise. It does nothing for a model that is not in memory.
+    /// Sets how long the model with this id stays after its last use, until it leaves memory or a
+    /// later call changes it. It does nothing for a model that is not in memory.
     fn keep(&self, _id: &str, _keep_alive: KeepAlive) {}
 
     /// Models whose weights are in memory.
@@ -99,7 +99,7 @@ fn only_generates<T: Send + 'static>(
 ///
 /// Implement this instead of [`Backend`], and only the methods that differ.
 pub trait Layer: Send + Sync + 'static {
-    /// Who does the rest.
+    /// The backend below this layer, which does all that the layer does not.
     fn inner(&self) -> &dyn Backend;
 
     /// See [`Backend::generate`].
@@ -282,9 +282,9 @@ pub struct LoadedModel {
     pub memory_bytes: u64,
     /// Requests running or waiting.
     pub active_requests: u32,
-    /// Since the last request ended; zero while one runs.
+    /// Time since the last request ended; zero while one runs.
     pub idle: Duration,
-    /// Until it leaves memory if nobody uses it from now on; `None`: it stays.
+    /// Time until it leaves memory if it is not used again; `None`: it stays.
     pub expires_in: Option<Duration>,
     /// How the weights are held, in words for a person ("float32, dequantized").
     pub weights: String,

@@ -44,7 +44,7 @@ pub struct ModelCard {
     pub context_length: Option<u32>,
     /// Sum of the weight files.
     pub size_bytes: u64,
-    /// As people write it: `4-bit`, `bf16`.
+    /// The quantization as people write it: `4-bit`, `bf16`.
     pub quantization: Option<String>,
     pub parameters: Option<u64>,
     /// Last change of the files, seconds since the Unix epoch.

@@ -79,7 +79,7 @@ pub enum ModelTask {
 pub struct EmbedRequest {
     /// Model reference as the client typed it.
     pub model: String,
-    /// At least one.
+    /// The inputs to embed, at least one.
     pub inputs: Vec<EncoderInput>,
     pub overflow: Overflow,
     /// Features of the answer, cut from the model's own and normalized again. `None`: all of them.
@@ -95,7 +95,7 @@ pub enum EncoderInput {
     Tokens(Vec<u32>),
 }
 
-/// What happens to a text that is longer than the model takes.
+/// How a text that is longer than the model takes is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Overflow {
     /// The request is refused with both numbers.
@@ -121,7 +121,7 @@ pub struct RerankRequest {
     /// Model reference as the client typed it.
     pub model: String,
     pub query: String,
-    /// At least one.
+    /// The documents to rank, at least one.
     pub documents: Vec<String>,
     pub overflow: Overflow,
 }
@@ -143,6 +143,6 @@ pub struct Relevance {
 pub struct EncodeTimings {
     /// Waiting for the model to load, zero when it was loaded.
     pub load: std::time::Duration,
-    /// From the request's arrival to its answer.
+    /// Time from the request's arrival to its answer.
     pub total: std::time::Duration,
 }

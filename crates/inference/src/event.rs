@@ -75,12 +75,12 @@ pub enum ToolCallPart {
     End,
 }
 
-/// What becomes of a tool call that the backend carries out.
+/// A stage in the life of a tool call that the backend carries out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToolRun {
     /// A person is asked whether it may run.
     ApprovalNeeded {
-        /// Who offers the tool.
+        /// Name of the server that offers the tool.
         server: String,
         /// The tool, as its server calls it.
         tool: String,
@@ -122,10 +122,10 @@ pub enum FinishReason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Usage {
     pub prompt_tokens: u32,
-    /// Of the prompt: taken from the prefix cache.
+    /// Tokens of the prompt that the prefix cache had.
     pub cached_tokens: u32,
     pub completion_tokens: u32,
-    /// Of the completion: inside reasoning blocks.
+    /// Tokens of the completion that are inside reasoning blocks.
     pub reasoning_tokens: u32,
 }
 
@@ -136,9 +136,9 @@ pub struct Timings {
     pub load: Duration,
     /// Waiting to be admitted.
     pub queue: Duration,
-    /// From admission to the first token.
+    /// Time from admission to the first token.
     pub prefill: Duration,
-    /// From the first token to the last.
+    /// Time from the first token to the last.
     pub decode: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! The contract between whoever asks for text and whatever produces it.
+//! The contract between the code that asks for text and the code that produces it.
 //!
 //! Dialects translate a client's request into a [`GenerateRequest`]; a [`Backend`] answers with a
 //! stream of [`GenerationEvent`]s; dialects turn those into frames. Nothing here knows HTTP, MLX or

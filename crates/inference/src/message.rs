@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Who speaks. `developer` turns of a client are `System` here.
+/// The speaker of a turn. `developer` turns of a client are `System` here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -71,9 +71,9 @@ pub struct Image {
 /// Where an image's bytes are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ImageSource {
-    /// In the request; `data` is base64 text, not decoded.
+    /// The image is in the request; `data` is base64 text, not decoded.
     Inline { media_type: String, data: String },
-    /// Elsewhere; nobody has fetched it.
+    /// The image is elsewhere and has not been fetched.
     Url(String),
 }
 

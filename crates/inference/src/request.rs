@@ -92,7 +92,8 @@ pub struct StopConditions {
 pub struct Logprobs {
     /// Most likely alternatives for each position, besides the sampled token (0 to 20).
     pub top: u8,
-    /// Also report the prompt's own tokens (`echo` with `logprobs`), before any output.
+    /// If true, the prompt's own tokens are reported, too (`echo` with `logprobs`), before any
+    /// output.
     pub prompt: bool,
 }
 

@@ -15,18 +15,18 @@ pub type ParameterRange = (Bound<f64>, Bound<f64>);
 /// What is known of a sampling parameter that is one number.
 #[derive(Debug, Clone, Copy)]
 pub struct SamplingParameter {
-    /// As servers with OpenAI's API call it, and `generation_config.json`.
+    /// The name in `generation_config.json` and on servers with OpenAI's API.
     pub name: &'static str,
     /// Other names that such servers have for it.
     pub aliases: &'static [&'static str],
     /// The option of Ollama; `None`: it has none.
     pub ollama: Option<&'static str>,
-    /// As files and routes of this program call it.
+    /// The name in files and routes of this program.
     pub setting: &'static str,
     /// What it does, in sentences.
     pub meaning: &'static str,
     pub range: ParameterRange,
-    /// As [`Self::range`], of Ollama's option.
+    /// The range of Ollama's option.
     pub ollama_range: ParameterRange,
     pub is_integer: bool,
     get: fn(&SamplingParams) -> Option<f64>,
@@ -111,8 +111,8 @@ macro_rules! sampling_parameters {
             pub dry: Option<Dry>,
             /// Added to the logits of these tokens (−100 to 100).
             pub logit_bias: BTreeMap<u32, f32>,
-            /// Same seed, same parameters, same prompt: same output, whoever else is in the batch.
-            /// Choice `i` of a request uses `seed + i`. `None`: random.
+            /// The same seed, parameters and prompt give the same output, whatever other requests are
+            /// in the batch. Choice `i` of a request uses `seed + i`. `None`: random.
             pub seed: Option<u64>,
         }
 

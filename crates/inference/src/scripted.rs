@@ -233,7 +233,7 @@ impl Catalog for ScriptedCatalog {
             .ok_or_else(|| not_found(reference))
     }
 
-    /// By id, or its part after the slash.
+    /// Finds a model by its id, or by the part of it after the slash.
     fn find(&self, reference: &str) -> Result<Arc<ModelCard>, InferenceError> {
         let is_named = |card: &&ModelCard| {
             card.id == reference || card.id.rsplit('/').next() == Some(reference)
@@ -248,7 +248,7 @@ impl Catalog for ScriptedCatalog {
         self.0.clone()
     }
 
-    /// As little as a config can say.
+    /// Describes the model with the fewest facts that a config can have.
     fn describe(&self, card: &ModelCard) -> ModelDescription {
         ModelDescription {
             config: json!({"model_type": card.model_type}),

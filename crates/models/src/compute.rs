@@ -1,4 +1,4 @@
-//! In which dtype a model computes and how its weights are held.
+//! The dtype in which a model computes, and how its weights are held.
 //!
 //! Apple GPUs run the checkpoint's dtype through quantized kernels. MLX's CPU backend is 10 to 80
 //! times slower in half precision than in float32, and its quantized product pays for each row
@@ -9,7 +9,7 @@ use mlx_rs::{Device, DeviceType, Dtype};
 
 use crate::Result;
 
-/// Which policy to compute by.
+/// The rule by which the compute dtype is chosen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ComputePolicy {
     /// What suits MLX's default device.

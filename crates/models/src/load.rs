@@ -1,4 +1,4 @@
-//! From a model folder to a model ready to run.
+//! Turns a model folder into a model ready to run.
 
 use std::{collections::HashMap, path::Path};
 
@@ -63,8 +63,8 @@ pub struct ModelFacts {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EncoderOptions {
     pub load: LoadOptions,
-    /// To rerank by the answer of a generator: how it says yes and no. `None` for all others, also
-    /// rerankers whose checkpoint has a head of one label.
+    /// How a generator that reranks by its answer says yes and no. `None` for all other models,
+    /// also rerankers whose checkpoint has a head of one label.
     pub answers: Option<AnswerTokens>,
 }
 

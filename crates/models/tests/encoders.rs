@@ -20,7 +20,7 @@ use serde::Deserialize;
 /// Float32 on both sides of vectors of length 1 and of scores up to 1.
 const FLOAT32: f32 = 2e-5;
 
-/// In float16 or bfloat16, which keeps 8 bits.
+/// Tolerance for float16 and bfloat16; the latter keeps 8 bits.
 const HALF: f32 = 0.05;
 
 #[derive(Deserialize)]

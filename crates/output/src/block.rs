@@ -35,7 +35,7 @@ pub trait Block: Debug + Send {
 /// What became of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// So many bytes are taken; what follows can be read at once.
+    /// The block took so many bytes; what follows can be read at once.
     Took(usize),
     /// More text is needed. When there is none, what is left belongs to what is open.
     Wait,

@@ -85,7 +85,7 @@ pub static FORMATS: &[&dyn Format] = &[
 
 /// How a family of models marks blocks in its output.
 pub trait Format: Debug + Send + Sync {
-    /// As model cards and other servers call it.
+    /// The name that model cards and other servers use.
     fn name(&self) -> &'static str;
 
     fn kind(&self) -> Kind;
@@ -221,12 +221,12 @@ pub fn names(kind: Kind) -> Vec<&'static str> {
         .collect()
 }
 
-/// For models whose template takes no tools.
+/// Returns the format for models whose template takes no tools.
 pub fn told() -> &'static dyn Format {
     &generic::Generic
 }
 
-/// For models whose template takes tools and shows no marker.
+/// Returns the format for models whose template takes tools and shows no marker.
 pub fn without_markers() -> &'static dyn Format {
     &plain_json::PLAIN_JSON
 }

@@ -15,7 +15,7 @@ pub(super) struct Lead {
 /// What the text turned out to be.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Not certain yet.
+    /// The text so far does not decide it.
     Open,
     Text,
     /// A call without an opening marker.
@@ -56,7 +56,7 @@ impl Lead {
         self
     }
 
-    /// It is white space so far.
+    /// Returns true if the text is white space so far.
     pub(super) fn is_blank(&self) -> bool {
         self.dense.is_empty()
     }

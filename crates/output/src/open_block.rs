@@ -11,7 +11,7 @@ pub(super) struct OpenBlock {
     pub(super) reader: Box<dyn Block>,
     /// The marker that began it, empty when there was none.
     pub(super) open: &'static str,
-    /// Taken text that no piece stands for yet.
+    /// Text that was taken and is in no piece yet.
     pub(super) held: String,
     /// Text not taken yet.
     pub(super) rest: String,
@@ -21,7 +21,7 @@ pub(super) struct OpenBlock {
     /// White space that is reasoning only if more of it follows.
     spaces: String,
     has_reasoned: bool,
-    /// Of the latest call, as far as they have been given.
+    /// Arguments of the latest call, as far as they have been given out.
     arguments: String,
     pub(super) has_called: bool,
 }

@@ -31,7 +31,7 @@ pub struct OutputParser {
     /// The visible text is an answer whose form a grammar has seen to: once it has begun, markers in
     /// it are its own.
     answers_in_form: bool,
-    /// Such an answer has begun.
+    /// True once such an answer has begun.
     is_answering: bool,
     /// Markers that end it, if nothing but white space follows.
     answer_end: String,

@@ -47,7 +47,8 @@ pub(super) struct Scanned {
 pub(super) enum End {
     /// It goes on, as far as one can see.
     Open,
-    /// It is complete: its last bracket is closed, or a separator or a foreign bracket follows.
+    /// The value is complete: its last bracket is closed, or a separator or a foreign bracket
+    /// follows.
     Whole,
     /// A marker follows though brackets are open.
     Broken,

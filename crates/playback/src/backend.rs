@@ -30,9 +30,9 @@ pub struct Playback {
 struct Stage {
     script: Script,
     models: Models,
-    /// For each turn: it has been played.
+    /// One flag for each turn: true once it has been played.
     played: Mutex<Vec<bool>>,
-    /// By model id.
+    /// Prefix caches by model id.
     prefixes: Mutex<HashMap<String, Prefixes>>,
 }
 

@@ -12,12 +12,12 @@ const SHOWN_CHARS: usize = 200;
 pub struct Condition {
     /// Model reference of the request, as the client typed it.
     pub model: Option<String>,
-    /// In the text of the last message, or of a prompt that is no conversation.
+    /// Text that the last message must contain, or a prompt that is no conversation.
     pub last_message_contains: Option<String>,
     pub last_role: Option<Role>,
-    /// In the text of any message that is not a system turn.
+    /// Text that any message must contain that is not a system turn.
     pub message_contains: Option<String>,
-    /// In the text of the system turns.
+    /// Text that the system turns must contain.
     pub system_contains: Option<String>,
     /// Some tool is offered, or none.
     pub has_tools: Option<bool>,
@@ -36,7 +36,7 @@ pub struct Condition {
 pub(crate) struct Asked<'a> {
     pub(crate) model: &'a str,
     pub(crate) prompt: &'a Prompt,
-    /// After the chat template.
+    /// The prompt after the chat template.
     pub(crate) rendered: &'a str,
 }
 

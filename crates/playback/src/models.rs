@@ -16,7 +16,8 @@ pub(crate) struct PlayedModel {
     pub(crate) chat: ChatModel,
 }
 
-/// All of them. With no memory to free, one whose time is over goes when somebody looks.
+/// All models of a script. There is no memory to free, so a model whose time is over goes when the
+/// list is read.
 pub(crate) struct Models {
     time_to_live: TimeToLive,
     known: Mutex<HashMap<String, Arc<PlayedModel>>>,

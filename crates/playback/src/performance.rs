@@ -21,7 +21,7 @@ use crate::{
 /// Characters of the prompt's end from which on an answer that begins with them repeats them.
 const OVERLAP: usize = 4;
 
-/// What happens when the stream is read.
+/// One answer as a stream of events, played while it is read.
 pub(crate) struct Performance {
     model: Arc<PlayedModel>,
     prompt: Vec<u32>,
@@ -37,10 +37,10 @@ pub(crate) struct Performance {
     admitted: Instant,
     first_token: Option<Instant>,
     timings: Timings,
-    /// Told before anything else happens.
+    /// Events to send before anything else happens.
     pending: VecDeque<Result<GenerationEvent, InferenceError>>,
     state: State,
-    /// Given what a prefix cache would hold in the end.
+    /// A function that gets the tokens that a prefix cache would hold in the end.
     remember: Box<dyn Fn(Vec<u32>) + Send>,
     _running: Running,
 }
@@ -64,7 +64,7 @@ struct Pace {
 /// One choice.
 struct Part {
     output: ChoiceOutput,
-    /// Not yet played.
+    /// Tokens that have not been played yet.
     tokens: VecDeque<u32>,
     /// Played.
     history: Vec<u32>,
@@ -263,7 +263,8 @@ impl Performance {
         }
     }
 
-    /// At the budget the reasoning block is closed for the model, which then goes on to its answer.
+    /// Closes the reasoning block for the model at the budget; the model then goes on to its
+    /// answer.
     fn cut_reasoning(&mut self, index: usize) -> Result<(), InferenceError> {
         let part = &mut self.parts[index];
         let close = self

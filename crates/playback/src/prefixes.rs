@@ -1,4 +1,4 @@
-//! Which tokens a prefix cache would hold, so that what it would save can be observed.
+//! The tokens that a prefix cache would hold, so that what it would save can be observed.
 
 use std::collections::VecDeque;
 

@@ -13,7 +13,7 @@ use crate::{
 /// Where an endpoint is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Route {
-    /// As clients call it. What begins with `/v1` is also there without it.
+    /// The path that clients call. One that begins with `/v1` is also there without it.
     pub path: &'static str,
     /// Other paths of the same endpoint, which the document does not show.
     pub aliases: &'static [&'static str],

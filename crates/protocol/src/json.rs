@@ -29,7 +29,7 @@ pub fn fields<T: DeserializeOwned>(object: &Value) -> Result<T, Error> {
     fields_at(object, "")
 }
 
-/// As [`fields`] for a value found at `path`.
+/// Does the same as [`fields`], for a value found at `path`.
 pub fn fields_at<'de, T: Deserialize<'de>>(value: &'de Value, path: &str) -> Result<T, Error> {
     macmlx_json::read(value).map_err(|error| {
         let error = error.below(path);

@@ -35,8 +35,8 @@ pub(crate) fn read_all(parts: &[Value], path: &str, thinks: bool) -> Result<Cont
     Ok(content)
 }
 
-/// Reads a part found at `path`. Of a type that nobody here knows the text is kept, and what has no
-/// text is refused.
+/// Reads a part found at `path`. If its type is unknown, its text is kept; a part without text is
+/// refused.
 pub(crate) fn read(part: &Value, path: &str) -> Result<Part, Error> {
     let text_of = |field: &str| text_of(part, field, path).map(Part::Content);
     match part {

@@ -13,7 +13,7 @@ use crate::Error;
 pub(crate) enum Count {
     /// Nothing: the same as if the field were not there.
     Unset,
-    /// As much as there is.
+    /// There is no limit but the model's own.
     Unlimited,
     /// A number that the field takes.
     Of(u64),

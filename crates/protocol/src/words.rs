@@ -353,7 +353,7 @@ impl Renamed {
         })
     }
 
-    /// As [`Self::name`], and grammars are named for what the client wrote, too.
+    /// Does the same as [`Self::name`]; grammars, too, are named for what the client wrote.
     pub(crate) fn translation<E>(
         &self,
         outcome: Result<Translation<E>, Error>,

@@ -1,4 +1,4 @@
-//! Whatever a client gets wrong is an error that says what, never a panic.
+//! Every mistake of a client is an error that names it, never a panic.
 
 #![expect(
     clippy::unwrap_used,

@@ -63,8 +63,8 @@ impl Api {
         self
     }
 
-    /// Under `/v1`, and without it, and with it twice: clients are configured with a base URL that
-    /// may or may not end in it, and append theirs. Told of once.
+    /// Adds each route under `/v1`, without it, and with it twice: clients are configured with a
+    /// base URL that may or may not end in it, and append theirs. Only one of them is described.
     pub(crate) fn with_and_without_v1(self) -> Self {
         let routes = self.router.clone();
         let mut api = self.nested("/v1");

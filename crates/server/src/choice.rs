@@ -1,4 +1,4 @@
-//! Which model a request is for: asked of the catalog here, once for each request.
+//! Asks the catalog which model a request is for, once for each request.
 
 use std::sync::Arc;
 

@@ -5,7 +5,8 @@ use macmlx_protocol::{Dialect, Error};
 
 use crate::exchange::respond;
 
-/// Told by the path, and by the header that all of Anthropic's clients send.
+/// Returns the dialect of a request, by its path and by the header that all of Anthropic's clients
+/// send.
 pub(crate) fn of(request: &Request) -> Dialect {
     let path = request.uri().path();
     let is_messages = path.trim_start_matches("/v1").starts_with("/messages");

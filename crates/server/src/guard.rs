@@ -111,7 +111,7 @@ pub(crate) async fn host(State(app): State<Arc<App>>, request: Request, next: Ne
     by_name(&app.options, is_local_host, request, next).await
 }
 
-/// For the owner's routes and pages: takes only names that nobody else can have.
+/// Guards the owner's routes and pages: takes only names that no other machine can have.
 pub(crate) async fn own_host(
     State(app): State<Arc<App>>,
     request: Request,

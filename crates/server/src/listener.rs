@@ -29,12 +29,12 @@ const FREE_PORT_TRIES: usize = 8;
 /// How long streams have to write their last frame.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// An open port that nobody answers yet.
+/// An open port on which requests are not answered yet.
 #[derive(Debug)]
 pub struct Listener {
     tcp: Accepting,
     address: SocketAddr,
-    /// There were keys when the port was opened.
+    /// True if there were keys when the port was opened.
     has_asked: Arc<AtomicBool>,
 }
 
@@ -239,7 +239,7 @@ pub async fn serve(
     let service = ServiceExt::<Request>::into_make_service(router.map_request(normalize));
     let server = axum::serve(tcp, service).with_graceful_shutdown(async move {
         shutdown.await;
-        // Nobody listens only if `serve` itself was dropped.
+        // The send fails only if `serve` itself was dropped.
         let _ = announce.send(());
     });
     let deadline = async move {

@@ -16,7 +16,7 @@ use crate::{
 
 /// Where the next event comes from.
 pub(crate) enum Source {
-    /// Not admitted yet, for example because the model is still loading.
+    /// The request is not admitted yet, for example because the model is still loading.
     Starting(Starting),
     Running(Running),
     Over,

@@ -36,8 +36,9 @@ pub(crate) fn is_own_host(host: &str, options: &Options) -> bool {
             .is_some_and(|visitors| visitors.allows_host(host))
 }
 
-/// Whether a name can be this machine's, too: somebody on the local network may have claimed it.
-/// Enough for client routes, where a page of such a name is refused by its origin.
+/// Returns whether a name can be this machine's, too: another machine on the local network may have
+/// claimed it. This is enough for client routes, where a page of such a name is refused by its
+/// origin.
 pub(crate) fn is_local_host(host: &str, options: &Options) -> bool {
     let name = name_of(host).to_ascii_lowercase();
     LOCAL_ENDS
@@ -72,7 +73,7 @@ pub(crate) fn is_allowed_origin(
     let name = name_of(authority);
     is_localhost(name)
         || address(name).is_some_and(|address| address.is_loopback())
-        // The server's own page, under a name that nobody else can have.
+        // The server's own page, under a name that no other machine can have.
         || host.is_some_and(|host| host.eq_ignore_ascii_case(authority) && is_own_host(host, options))
 }
 
@@ -241,7 +242,7 @@ mod tests {
             assert!(!check(origin, "mini.local:8000"), "{origin}");
         }
         assert!(check("http://192.168.1.9:8000", "192.168.1.9:8000"));
-        // Whoever claims a name in the local network can serve a page under it.
+        // A machine that claims a name in the local network can serve a page under it.
         assert!(!check("http://evil.local:8000", "evil.local:8000"));
         assert!(!check("http://evil.internal:8000", "evil.internal:8000"));
     }

@@ -100,7 +100,7 @@ impl ApiKeys {
         read(self.file.path())
     }
 
-    /// Makes a key and returns it. Nobody can be told it again.
+    /// Makes a key and returns it. Only its hash is stored, so it cannot be shown again.
     pub fn add(&self, name: &str) -> Result<String, ApiKeysError> {
         let name = name.trim();
         if name.is_empty() || name.chars().any(char::is_control) {

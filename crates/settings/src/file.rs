@@ -85,7 +85,7 @@ pub fn patch(path: &Path, changes: &Value) -> Result<Settings, Error> {
     update(path, |_| changes.clone())
 }
 
-/// Applies the patch that is decided by how the settings are, while nobody else can change them.
+/// Applies a patch that depends on the present settings, while no other writer can change them.
 pub(crate) fn update(
     path: &Path,
     decide: impl FnOnce(&Settings) -> Value,
@@ -285,7 +285,7 @@ mod tests {
                 "{key}: {error}"
             );
         }
-        // What is wrong already hinders nobody who changes something else.
+        // A value that was wrong before does not prevent a change of something else.
         patch(&path, &json!({"serverPort": 2})).unwrap();
         patch(&path, &json!({"kvBits": 8})).unwrap();
     }

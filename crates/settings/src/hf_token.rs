@@ -63,7 +63,7 @@ pub struct HfToken {
 }
 
 impl HfToken {
-    /// Kept in the home.
+    /// Returns the token that is kept in the home folder, or the one of the environment.
     pub fn new(home: &Home, from_environment: Option<String>) -> Self {
         Self {
             store: Box::new(SecretFile::new(home.hf_token_file())),

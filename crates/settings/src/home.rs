@@ -7,7 +7,7 @@ use std::{
 
 use crate::{Environment, Settings, percent};
 
-/// There is no place for data.
+/// The operating system names no folder for data.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "neither MACMLX_HOME nor HOME is set; set MACMLX_HOME to the folder for models and settings"
@@ -51,7 +51,7 @@ impl Home {
         self.root.join("settings.json")
     }
 
-    /// Who serves, on which port: shared by app and CLI.
+    /// The file that says which process serves on which port. App and CLI share it.
     pub fn pid_file(&self) -> PathBuf {
         self.root.join("macmlx.pid")
     }

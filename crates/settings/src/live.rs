@@ -1,4 +1,4 @@
-//! The settings as they are now, for everyone in the application, whoever changes them.
+//! The settings as they are now, for the whole application, also when another process changes them.
 
 use std::{
     fmt,
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{Error, Home, Settings, file, schema::READ_AT_START, watched::Watched};
 
-/// Told about settings that have changed.
+/// A function that is called with the settings after each change.
 type Watcher = Box<dyn Fn(&Settings) + Send + Sync>;
 
 /// Settings that are read again when their file has changed. What other programs write is seen at
@@ -91,7 +91,7 @@ impl LiveSettings {
             .collect()
     }
 
-    /// Has somebody told about each change, whoever made it, when it is noticed. `watcher` must not
+    /// Calls `watcher` when a change is noticed, also one of another process. `watcher` must not
     /// ask for the settings itself.
     pub fn watch(&self, watcher: impl Fn(&Settings) + Send + Sync + 'static) {
         self.watchers

@@ -70,8 +70,8 @@ impl std::fmt::Debug for McpCommand {
 pub struct McpServerEdit {
     pub command: String,
     pub args: Vec<String>,
-    /// None: left as it is. Names that are not in it are removed; a name without a value keeps the
-    /// one that is stored, which nobody is shown.
+    /// Variables of the environment. `None` leaves them as they are. Names that are missing here
+    /// are removed; a name without a value keeps its stored value, which no route shows.
     pub env: Option<BTreeMap<String, Option<String>>>,
     /// None: left as it is, new servers are enabled.
     pub is_enabled: Option<bool>,

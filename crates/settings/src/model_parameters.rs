@@ -18,8 +18,8 @@ use crate::{
     Aliases, Error, Home, file, percent, sampling::SamplingDefaults, state_file, watched::Watched,
 };
 
-/// Parameters of a model, or of a conversation with one. What is absent is left to whoever comes
-/// next: conversation, model, the model's own `generation_config.json`.
+/// Parameters of a model, or of a conversation with one. An absent value is taken from the next of
+/// these: conversation, model, the model's own `generation_config.json`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelParameters {
@@ -30,7 +30,7 @@ pub struct ModelParameters {
     /// Longest answer, in tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
-    /// For conversations that have none of their own; clients bring theirs.
+    /// The system prompt of conversations that have none of their own; API clients bring theirs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
     /// Whether a model that can do either thinks before it answers.
@@ -308,7 +308,7 @@ impl ModelParametersFolder {
         if let Some(now) = now {
             self.aliases.add(now, id)?;
         }
-        // Somebody may have given the old name to another model since.
+        // The old name may have been given to another model since.
         if let Some(before) = before
             && self.aliases.target(before).as_deref() == Some(id)
         {
@@ -361,7 +361,7 @@ mod tests {
         value.as_object().unwrap().clone()
     }
 
-    /// As macMLX of old writes it.
+    /// A file as older versions of macMLX write it.
     const OLD: &str = r#"{
       "adapterName" : "my-lora",
       "alias" : "coder",

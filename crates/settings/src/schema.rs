@@ -32,7 +32,7 @@ pub struct Settings {
     pub default_model: Option<String>,
     /// Other names for models: name and the reference it stands for.
     pub model_aliases: BTreeMap<String, String>,
-    /// What becomes of requests for models that nobody here knows, such as `gpt-4o`.
+    /// How requests for models that are not here, such as `gpt-4o`, are answered.
     pub unknown_models: UnknownModels,
     /// Models whose chat template takes no tools are told about them in the system turn.
     pub generic_tools: bool,
@@ -46,8 +46,8 @@ pub struct Settings {
     pub max_waiting_requests: u32,
     /// Prompt tokens computed between two decode steps.
     pub prefill_chunk_tokens: u32,
-    /// On CPUs: quantized weights are held dequantized when they need no more than this; 0 never
-    /// does.
+    /// On a CPU, quantized weights are held dequantized when they need no more than this; 0 keeps
+    /// them quantized.
     #[serde(rename = "dequantizeBudgetGB")]
     pub dequantize_budget_gb: f64,
     /// Bits of the KV cache (4 or 8); none keeps it in the model's precision.
@@ -73,7 +73,7 @@ pub struct Settings {
     pub tool_policies: BTreeMap<String, ToolPolicy>,
 }
 
-/// What becomes of requests for unknown models.
+/// How requests for unknown models are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum UnknownModels {

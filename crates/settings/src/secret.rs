@@ -1,4 +1,4 @@
-//! Random text nobody can guess.
+//! Random text that cannot be guessed.
 
 use std::io;
 

@@ -30,7 +30,7 @@ pub fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
 }
 
 /// Keeps other writers out, of this process and others, until the result is dropped; blocks while
-/// there is one. Whoever reads a file to write it anew holds this for both.
+/// there is one. A writer that reads a file and writes it anew holds this lock for both.
 pub fn lock(path: &Path) -> io::Result<File> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".lock");

@@ -37,7 +37,7 @@ pub struct OriginPattern {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Origins {
     Any,
-    /// Of pages that have none: local files and sandboxed frames.
+    /// `null`, the origin of local files and sandboxed frames.
     Null,
     Of {
         scheme: String,

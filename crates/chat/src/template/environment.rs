@@ -44,12 +44,13 @@ fn format(out: &mut Output, _state: &mut State, value: &Value) -> Result<(), Err
     out.write_str(&python::str(value)).map_err(Error::from)
 }
 
-/// In Python nothing can be iterated over in `none`, but in what is undefined.
+/// Returns whether Python could iterate over a value: not over `none`, but over what is undefined.
 fn is_iterable(value: &Value) -> bool {
     is_sequence(value) || value.kind() == ValueKind::Iterable
 }
 
-/// In Python whatever has a length and items, so also text and mappings.
+/// Returns whether Python sees a sequence: a value that has a length and items, so also text and
+/// mappings.
 fn is_sequence(value: &Value) -> bool {
     matches!(
         value.kind(),

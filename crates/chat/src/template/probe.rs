@@ -252,7 +252,7 @@ impl<R: Fn(Vec<Value>) -> Option<String>> Probe<R> {
             .is_some_and(|text| said(messages).all(|needle| text.contains(needle)))
     }
 
-    /// A turn does not look like somebody else's.
+    /// Returns whether a turn looks different from a turn of another role.
     fn is_told_apart(&self, shape: Shape, messages: &[Message], at: usize) -> bool {
         if shape.folds_system {
             return true;

@@ -62,9 +62,9 @@ pub(super) enum TextBesideCalls {
     /// It stays.
     #[default]
     Beside,
-    /// Into a turn of its own before the calls.
+    /// It goes into a turn of its own before the calls.
     Before,
-    /// To the beginning of the first result.
+    /// It goes to the beginning of the first result.
     Result,
 }
 

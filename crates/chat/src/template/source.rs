@@ -11,7 +11,7 @@ use crate::tokenizer::{read_json, read_text};
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Sources {
     pub(super) default: String,
-    /// For conversations with tools, where it is another.
+    /// The template for conversations with tools, where it is another.
     pub(super) tool_use: Option<String>,
 }
 

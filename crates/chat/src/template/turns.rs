@@ -9,7 +9,7 @@ use super::{
     told::tell_turns,
 };
 
-/// Between texts of turns that become one.
+/// Text between the texts of turns that become one.
 const SEPARATOR: &str = "\n\n";
 
 impl Shape {

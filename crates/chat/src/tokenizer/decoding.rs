@@ -24,7 +24,7 @@ enum Step {
     WordPiece { prefix: String, cleans_up: bool },
 }
 
-/// Before these no space stays where a decoder cleans up.
+/// Texts before which a decoder that cleans up removes the space.
 const ATTACHED: [&str; 9] = [".", "?", "!", ",", "n't", "'m", "'s", "'ve", "'re"];
 
 impl Decoding {

@@ -10,7 +10,7 @@ use serde_json::Value;
 pub(crate) struct Facts {
     pub(crate) bos_token: Option<String>,
     pub(crate) eos_token: Option<String>,
-    /// Of `generation_config.json` and config.json, in no order.
+    /// End tokens of `generation_config.json` and config.json, in no order.
     pub(crate) eos_token_ids: Vec<u32>,
     pub(crate) add_bos_token: Option<bool>,
     /// Texts of all tokens these files call special.

@@ -12,7 +12,7 @@ pub(crate) struct Segment(Encoding);
 /// What an encoder reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EncoderTokens {
-    /// With special tokens.
+    /// Ids of the tokens, with special tokens.
     pub ids: Vec<u32>,
     /// First token of the second text of a pair, where the tokenizer marks it.
     pub second_segment: Option<usize>,

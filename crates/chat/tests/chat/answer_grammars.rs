@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::walks::{self, Dice, MARKERS, likes, read, walk};
 
-/// For each format, vocabulary and set of tools.
+/// Number of walks for each format, vocabulary and set of tools.
 const WALKS: usize = 6;
 
 fn of_kind(kind: Kind) -> Vec<&'static dyn Format> {

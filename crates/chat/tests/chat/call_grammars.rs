@@ -13,7 +13,7 @@ use crate::{
     walks::{self, Dice, EOS, MARKERS, Markers, Read, likes, read, tokens, walk},
 };
 
-/// For each format, vocabulary, set of tools and choice.
+/// Number of walks for each format, vocabulary, set of tools and choice.
 const WALKS: usize = 3;
 
 fn formats() -> impl Iterator<Item = &'static dyn Format> {

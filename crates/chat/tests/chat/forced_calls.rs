@@ -73,7 +73,7 @@ fn a_tool_that_is_not_offered_cannot_be_demanded() {
     ));
 }
 
-/// The grammar has seen to it that they are right, so nobody has to wait for their end.
+/// The grammar has made sure that they are right, so their start can be sent at once.
 #[test]
 fn arguments_of_strict_tools_come_as_they_are_written() {
     let model = model(HERMES);

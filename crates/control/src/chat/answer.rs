@@ -15,7 +15,7 @@ use macmlx_store::conversations::{
 use super::event::{ChatEvent, ChatToolCall};
 use crate::conversations::id_text;
 
-/// What is to be done about an event, in order.
+/// One thing to do about an event; the list is in order.
 #[derive(Debug)]
 pub(super) enum Step {
     Tell(ChatEvent),

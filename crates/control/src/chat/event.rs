@@ -27,7 +27,7 @@ pub(crate) enum ChatEvent {
     Prefill {
         processed: u32,
         total: u32,
-        /// Of the prompt: taken from the prefix cache.
+        /// Tokens of the prompt that the prefix cache had.
         cached: u32,
     },
     Reasoning {
@@ -92,7 +92,7 @@ pub(crate) struct ChatToolCall {
     /// The MCP server that offers it.
     #[schema(required)]
     pub(super) server: Option<String>,
-    /// For people.
+    /// Text for people.
     #[schema(required)]
     pub(super) title: Option<String>,
 }

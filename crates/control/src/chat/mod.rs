@@ -44,7 +44,7 @@ pub struct Chat {
     /// What answers: the engine, with the tool loop around it.
     pub backend: Arc<dyn Backend>,
     pub catalog: Arc<dyn Catalog>,
-    /// Of each model, for what a conversation leaves open.
+    /// The parameters of each model, for values that a conversation leaves open.
     pub parameters: Arc<ModelParametersFolder>,
     pub pool: Arc<Pool>,
     pub approvals: Arc<Approvals>,
@@ -72,9 +72,9 @@ struct ChatRequest {
     content: Option<String>,
     /// The model that answers from now on.
     model: Option<String>,
-    /// For this answer, before those of the conversation.
+    /// Parameters of this answer; they come before those of the conversation.
     parameters: Option<ModelParameters>,
-    /// For this answer: a model that cannot be switched like this refuses.
+    /// Switches reasoning on or off for this answer. A model that cannot be switched refuses it.
     reasoning: Option<bool>,
     /// Whether MCP tools are offered, which they are unless this says no.
     use_tools: Option<bool>,
@@ -95,8 +95,8 @@ enum ApprovalDecision {
     AllowAlways,
 }
 
-/// Ask, and watch the answer: server-sent events until it is over. Whoever leaves stops it; what was
-/// written is kept.
+/// Ask, and watch the answer: server-sent events until it is over. A client that leaves stops the
+/// answer; what was written is kept.
 #[utoipa::path(
     post,
     path = "/x/chat",

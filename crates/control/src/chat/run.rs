@@ -21,11 +21,11 @@ pub(super) struct Run {
     pub(super) conversation: Uuid,
     /// Answers.
     pub(super) model: Arc<ModelCard>,
-    /// Closed once nobody reads any more.
+    /// The channel to the client; it is closed once the client is gone.
     pub(super) events: mpsc::Sender<ChatEvent>,
     /// When the question came.
     pub(super) begun: Instant,
-    /// Held until all is stored.
+    /// The right to change the conversation, held until all is stored.
     pub(super) turn: Turn,
 }
 
@@ -34,7 +34,8 @@ impl Run {
         let tools = self.tools();
         let tool = |name: &str| tools.get(name).cloned().unwrap_or_default();
         let mut answer = Answer::new(self.model.id.clone(), self.begun, &tool);
-        // Also whoever left by now finds a message that says so.
+        // The message is stored at the start, so that it is there even if the client has left by
+        // now.
         let begun = answer.begin();
         let ended = tokio::select! {
             biased;
@@ -103,7 +104,7 @@ impl Run {
         }
     }
 
-    /// Nobody may be reading; then the answer is being cancelled.
+    /// Sends an event. The client may be gone; then the answer is being cancelled.
     async fn tell(&self, event: ChatEvent) {
         let _ = self.events.send(event).await;
     }
@@ -135,7 +136,7 @@ impl Run {
         }
     }
 
-    /// Who offers which tool.
+    /// Returns the known tools, with the server that offers each.
     fn tools(&self) -> HashMap<String, KnownTool> {
         let servers = self.chat.pool.servers();
         let tools = servers.into_iter().flat_map(|server| server.tools);

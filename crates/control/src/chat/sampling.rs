@@ -2,7 +2,7 @@
 
 use macmlx_inference::{Catalog, ModelCard, SamplingParams};
 
-/// As macMLX always had them in chats: small models ramble at the neutral values.
+/// The value that macMLX always had in chats: small models ramble at the neutral one.
 const TEMPERATURE: f32 = 0.7;
 const TOP_P: f32 = 0.95;
 

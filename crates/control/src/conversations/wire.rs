@@ -99,7 +99,7 @@ struct DamagedConversation {
     reason: String,
 }
 
-/// As the files write it.
+/// Returns an id in the spelling of the files.
 pub(crate) fn id_text(id: Uuid) -> String {
     id.hyphenated().to_string().to_uppercase()
 }

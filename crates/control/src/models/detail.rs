@@ -36,9 +36,9 @@ pub(super) struct ModelDetail {
     generation_config: Option<Map<String, Value>>,
     #[schema(required)]
     chat_template: Option<String>,
-    /// By path.
+    /// The files of the model, sorted by path.
     files: Vec<ModelFile>,
-    /// For 8,192 tokens of context, or the model's own where that is less.
+    /// The estimate for 8,192 tokens of context, or the model's own where that is less.
     fit: Fit,
 }
 

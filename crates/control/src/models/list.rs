@@ -25,7 +25,7 @@ const META: &str = ".macmlx-meta.json";
 pub(super) struct ModelList {
     /// Sorted by id.
     models: Vec<Model>,
-    /// Id of the model that answers now where none is named, and to names that nobody knows.
+    /// Id of the model that answers now where none is named, and to unknown names.
     #[schema(required)]
     chosen: Option<String>,
 }
@@ -47,11 +47,11 @@ pub struct Model {
     pub is_supported: bool,
     #[schema(required)]
     pub unsupported_reason: Option<String>,
-    /// On disk.
+    /// Bytes on disk.
     pub size_bytes: u64,
     #[schema(required)]
     pub parameters: Option<u64>,
-    /// As people write it: `4-bit`, `bf16`.
+    /// The quantization as people write it: `4-bit`, `bf16`.
     #[schema(required)]
     pub quantization: Option<String>,
     /// Tokens the model was made for.
@@ -63,13 +63,13 @@ pub struct Model {
     pub aliases: Vec<String>,
     pub is_loaded: bool,
     pub is_loading: bool,
-    /// In memory, while it is loaded.
+    /// Bytes in memory, while the model is loaded.
     #[schema(required)]
     pub memory_bytes: Option<u64>,
-    /// Until it leaves memory if nobody uses it; null: it stays, or it is not there.
+    /// Time until it leaves memory if it is not used; null: it stays, or it is not there.
     #[schema(required)]
     pub expires_in_seconds: Option<u64>,
-    /// Of the hub's repository.
+    /// Revision of the hub's repository.
     #[schema(required)]
     pub commit: Option<String>,
     /// The settings name it as the default model.
@@ -108,9 +108,9 @@ pub enum Tools {
     /// It takes none.
     #[default]
     None,
-    /// In the notation for models whose chat template takes none.
+    /// The model calls tools in the notation for models whose chat template takes none.
     Generic,
-    /// By its chat template.
+    /// The model's chat template takes tools.
     Native,
 }
 
@@ -275,7 +275,7 @@ fn unsupported(model_type: &str) -> String {
     format!("models of the architecture `{model_type}` cannot be run by this version yet")
 }
 
-/// Of the weights, or of all files where not all are here.
+/// Returns the bytes of the weights, or of all files where not all are here.
 pub(super) fn size_bytes(entry: &Entry) -> u64 {
     match entry.card() {
         Some(ModelCard { size_bytes, .. }) => *size_bytes,

@@ -1,4 +1,4 @@
-//! Who may come in.
+//! Which requests are let in.
 
 use axum::http::StatusCode;
 

@@ -237,7 +237,7 @@ impl Running {
         self.router.clone().oneshot(request).await.unwrap()
     }
 
-    /// With the token; an empty body is none.
+    /// Sends a request with the token; an empty text means no body.
     pub(crate) async fn call(&self, method: &str, path: &str, body: &str) -> (StatusCode, Value) {
         let token = [("authorization", "Bearer 0123456789abcdef")];
         let response = self.send(request(method, path, &token, body)).await;

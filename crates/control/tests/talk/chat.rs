@@ -365,7 +365,7 @@ async fn whoever_leaves_stops_the_answer_and_keeps_what_was_written() {
     }
     until(&mut answer, "Once upon").await;
 
-    // Meanwhile nobody else may answer it or change its messages; the rest may change.
+    // Meanwhile no other request may answer it or change its messages; the rest may change.
     let place = format!("/x/conversations/{id}");
     let message = running.conversation(&id).await["messages"][0]["id"].clone();
     let message = format!("{place}/messages/{}", message.as_str().unwrap());

@@ -10,7 +10,7 @@
 /// A text that waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Waiting {
-    /// In tokens.
+    /// Length in tokens.
     pub(super) length: usize,
     /// Place in its request.
     pub(super) index: usize,

@@ -15,7 +15,7 @@ use crate::{
     profile::Profile,
 };
 
-/// A draft with its way back. Whoever drops the other end cancels it.
+/// A draft and the channel for its answer. Dropping the other end cancels it.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) draft: Draft,
@@ -24,10 +24,10 @@ pub(crate) struct Job {
     pub(crate) active: ActiveTicket,
 }
 
-/// What came of a job.
+/// The result of a job.
 #[derive(Debug)]
 pub(crate) struct Encoded {
-    /// In the order of the texts.
+    /// One row for each text, in the order of the texts.
     pub(crate) rows: Vec<Vec<f32>>,
     /// Spent waiting for the model.
     pub(crate) load: Duration,
@@ -110,7 +110,7 @@ impl Entry {
 
     pub(super) fn is_cancelled(&self) -> bool {
         match &self.work {
-            // Whoever asked may be gone; the load is wanted all the same.
+            // The caller may be gone, but the load is wanted all the same.
             Work::Load(_) => false,
             Work::Encode(encoding) => encoding.answer.is_closed(),
         }

@@ -42,7 +42,7 @@ pub(crate) struct Queue {
 enum Step {
     Unload(usize),
     Load(usize),
-    /// Of the entry with this place comes the model.
+    /// Encodes these texts with the model of the entry at this index.
     Batch(usize, Vec<Pick>),
 }
 
@@ -66,7 +66,7 @@ impl Queue {
         self.unloads.push((id, done));
     }
 
-    /// Forgets what nobody waits for; whether anything is left to do.
+    /// Removes work that no caller waits for; returns whether anything is left to do.
     pub(crate) fn sweep(&mut self) -> bool {
         self.entries.retain(|entry| !entry.is_cancelled());
         !self.entries.is_empty() || !self.unloads.is_empty()

@@ -1,4 +1,4 @@
-//! From texts to rows of numbers.
+//! Turns texts into rows of numbers.
 
 use macmlx_models::{Encoder, EncoderText};
 

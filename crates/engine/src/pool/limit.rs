@@ -36,7 +36,7 @@ impl MemoryLimit {
     }
 }
 
-/// In the unit of the setting.
+/// Formats a size in the unit of the setting.
 fn gigabytes(bytes: u64) -> String {
     format!("{:.2} GB", bytes as f64 / f64::from(1 << 30))
 }

@@ -28,9 +28,9 @@ impl std::fmt::Debug for Residents {
 
 #[derive(Debug, Default)]
 struct Account {
-    /// In the order in which they were loaded.
+    /// The models in memory, in the order in which they were loaded.
     residents: Vec<Resident>,
-    /// By model id, also of models not in memory: requests that run or wait.
+    /// Requests that run or wait, by model id, also of models not in memory.
     active: HashMap<String, u32>,
     /// Requests that wait for a place in the batch.
     waiting: usize,
@@ -52,7 +52,7 @@ struct Resident {
 pub(crate) struct Review {
     /// Ids of models to be dropped.
     pub(crate) expired: Vec<String>,
-    /// When the next one's time is over if nobody uses it; `None`: none has a limit.
+    /// When the next model's time is over if it is not used again; `None`: none has a limit.
     pub(crate) next: Option<Instant>,
 }
 

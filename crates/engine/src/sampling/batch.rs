@@ -17,7 +17,7 @@ use crate::error::Result;
 pub(crate) struct Sampled {
     /// `[rows]` of `u32`.
     pub(crate) tokens: Array,
-    /// For the rows that asked.
+    /// Log probabilities for the rows that asked for them.
     pub(crate) logprobs: Option<LogprobArrays>,
 }
 

@@ -10,7 +10,7 @@ use crate::error::Result;
 /// Log probabilities of some rows, not yet evaluated.
 #[derive(Debug)]
 pub(crate) struct LogprobArrays {
-    /// Of the row's own token, `[rows, 1]`.
+    /// Log probability of the row's own token, `[rows, 1]`.
     chosen: Array,
     /// Ids and log probabilities of the likeliest, `[rows, top]` each, in no order.
     top: Option<(Array, Array)>,

@@ -1,4 +1,4 @@
-//! From logits to tokens, for each sequence by itself, on the device.
+//! Turns logits into tokens, for each sequence by itself, on the device.
 //!
 //! Order, as llama.cpp's default chain has it: logit bias, repetition, presence and frequency
 //! penalty, DRY, ban of end tokens, grammar; then top-k, typical, top-p, min-p, XTC; then temperature,

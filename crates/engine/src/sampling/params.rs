@@ -63,7 +63,7 @@ impl Parameters {
     }
 }
 
-/// A seed nobody can guess, for requests without one.
+/// Returns a seed that cannot be guessed, for requests without one.
 pub(crate) fn random_seed() -> u64 {
     // The standard library keys each of these from the system's entropy.
     RandomState::new().hash_one(0_u8)

@@ -32,7 +32,7 @@ impl Entry {
             Self::Generate(job) => {
                 job.events.is_closed() || job.ready.as_ref().is_some_and(Ready::is_closed)
             }
-            // Whoever asked may be gone; the load is wanted all the same.
+            // The caller may be gone, but the load is wanted all the same.
             Self::Load { .. } => false,
         }
     }

@@ -150,8 +150,8 @@ fn shares(prefilling: &[usize], chunk_size: usize, chunks: u64) -> Vec<Share> {
     shares
 }
 
-/// After a step ran out of memory: which of the sequences that shared it gives way. The longest
-/// holds most of the cache, and among equals the latest has lost least.
+/// Chooses the sequence that gives way after a step ran out of memory. The longest holds most of
+/// the cache, and among equals the latest has lost least.
 pub(crate) fn victim(lengths: &[usize]) -> Option<usize> {
     (0..lengths.len()).max_by_key(|&index| (lengths[index], index))
 }

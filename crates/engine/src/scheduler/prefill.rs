@@ -24,7 +24,7 @@ struct Computed {
     /// First tokens of the choices of finished prefills, in order.
     tokens: Option<Array>,
     token_logprobs: Option<LogprobArrays>,
-    /// By index of the prefill.
+    /// Log probabilities of prompts, each with the index of its prefill.
     prompt_logprobs: Vec<(usize, LogprobArrays)>,
 }
 

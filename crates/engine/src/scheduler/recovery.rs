@@ -1,5 +1,5 @@
-//! Who pays when a step fails: out of memory costs one request, the others start over from their
-//! tokens; any other failure costs all that shared the step.
+//! Handles failed steps: out of memory ends one request and the others start over from their
+//! tokens; any other failure ends all that shared the step.
 
 use macmlx_inference::InferenceError;
 use macmlx_models::cache::CacheOptions;
@@ -8,7 +8,7 @@ use super::{policy, run_loop::Scheduler, sequence::Prefill};
 use crate::error::StepError;
 
 impl Scheduler {
-    /// After a failed chunk: `indices` are the prefills that shared it.
+    /// Handles a failed chunk; `indices` are the prefills that shared it.
     pub(super) fn recover_prefill(&mut self, indices: &[usize], error: StepError) {
         let (mut shared, mut others) = (Vec::new(), Vec::new());
         for (index, prefill) in self.prefilling.drain(..).enumerate() {
@@ -22,7 +22,7 @@ impl Scheduler {
         self.settle(shared, error.into());
     }
 
-    /// After a failed decode step.
+    /// Handles a failed decode step.
     pub(super) fn recover_decode(&mut self, error: StepError) {
         // A step queued on a failed one fails too.
         self.in_flight = None;

@@ -72,7 +72,7 @@ impl Request {
         request
     }
 
-    /// Nobody listens any more, or an error was the last thing said.
+    /// Returns true if the client is gone or has been sent an error.
     pub(super) fn is_over(&self) -> bool {
         self.has_failed || self.events.is_closed()
     }

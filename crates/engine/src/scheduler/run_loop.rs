@@ -31,8 +31,8 @@ use crate::{
     thread::{Owner, Turn},
 };
 
-/// Batches of texts are this much smaller than chunks of a prompt while somebody reads an answer as
-/// it comes: there are many more of them, and each is a pause.
+/// Batches of texts are this much smaller than chunks of a prompt while an answer is streamed:
+/// there are many more of them, and each is a pause.
 const SHARE_BESIDE_DECODE: usize = 4;
 
 /// How often models in memory are looked at whose time may be over. A time that is known is kept to
@@ -48,7 +48,7 @@ pub(crate) struct Scheduler {
     pub(super) prefilling: Vec<Prefill>,
     pub(super) decoding: Vec<Sequence>,
     pub(super) in_flight: Option<InFlight>,
-    /// Told when the model in memory is gone.
+    /// Channels to notify when the model in memory is gone.
     unload_requests: Vec<oneshot::Sender<bool>>,
     pub(super) turns: Turns,
     /// Prefill chunks and decode steps so far.
@@ -133,7 +133,7 @@ impl Scheduler {
         self.next_review = review.next.map_or(latest, |next| next.min(latest));
         for id in &review.expired {
             tracing::info!(model = id, "the model leaves memory: its time is over");
-            // Nobody waits for it.
+            // No caller waits for this unload.
             let (done, _) = oneshot::channel();
             self.submit_unload(id, done);
         }
@@ -167,7 +167,7 @@ impl Scheduler {
         })
     }
 
-    /// Takes out sequences nobody listens to.
+    /// Removes sequences whose clients are gone.
     fn sweep(&mut self) {
         let before = self.prefilling.len() + self.decoding.len();
         self.prefilling

@@ -235,7 +235,7 @@ pub(super) struct Prefill {
     /// Tokens in the cache.
     pub(super) position: usize,
     pub(super) cache: SequenceCache,
-    /// At least one; more than one share the prompt.
+    /// The choices, at least one; if there are more, they share the prompt.
     pub(super) choices: Vec<Choice>,
     /// Collects the prompt's own log probabilities: how many alternatives, and those so far.
     pub(super) prompt_logprobs: Option<PromptLogprobs>,

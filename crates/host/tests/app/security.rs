@@ -31,7 +31,7 @@ async fn routes(running: &Running) -> Vec<Route> {
     routes
 }
 
-/// With something for each parameter.
+/// Fills each parameter of a path with some value.
 fn filled(path: &str) -> String {
     path.split('/')
         .map(|segment| {

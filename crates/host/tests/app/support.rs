@@ -52,7 +52,7 @@ impl Running {
         self.app.open_door(any_port()).await.unwrap()
     }
 
-    /// Through the in-process door.
+    /// Sends a request through the in-process door.
     pub(crate) async fn call(&self, method: &str, path: &str, body: &str) -> (StatusCode, Value) {
         let mut request = Request::builder().method(method).uri(path);
         if !body.is_empty() {

@@ -18,14 +18,14 @@ use crate::{
     starter::{Starter, environment},
 };
 
-/// At least so many must be there, or packages have changed.
+/// Lowest number of schemas; with fewer, the packages have changed.
 const LEAST: usize = 1000;
 
 /// Files larger than this are lists of data rather than something to generate.
 const LARGEST_BYTES: u64 = 200_000;
 
 pub(crate) struct Schema {
-    /// Of its file or function.
+    /// Name of its file or function.
     pub(crate) name: String,
     pub(crate) schema: Value,
 }

@@ -113,7 +113,7 @@ impl Block {
     }
 }
 
-/// Everything before the head.
+/// The layers before the head.
 #[derive(Debug)]
 struct Decoder {
     embed_tokens: Embedding,

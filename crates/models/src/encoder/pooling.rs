@@ -1,4 +1,4 @@
-//! From the rows of each text's tokens to one row a text.
+//! Reduces the rows of each text's tokens to one row a text.
 
 use mlx_rs::{Array, Dtype, ops, ops::indexing::TryIndexOp};
 

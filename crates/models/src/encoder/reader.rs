@@ -12,8 +12,8 @@ pub(crate) struct Reader<T> {
     head: Head,
     sizes: EncoderSizes,
     compute: Compute,
-    /// On the CPU, where half of the texts are computed beside the others: most of MLX's work there
-    /// is on one thread a stream.
+    /// A second stream of the CPU, where half of the texts are computed beside the others: most of
+    /// MLX's work there is on one thread a stream.
     second_stream: Option<Stream>,
 }
 

@@ -1,4 +1,4 @@
-//! From hidden states to logits, for the rows that need them.
+//! Computes logits from hidden states, for the rows that need them.
 
 use mlx_rs::{Array, ops};
 

@@ -83,9 +83,9 @@ impl Weights {
         self.arrays.contains_key(key)
     }
 
-    /// Under which of `prefixes` (each ends with a dot, or is empty) this checkpoint has `key`: the
-    /// same layout is saved with and without the name of what it was part of. The last where none
-    /// has it.
+    /// Returns the one of `prefixes` (each ends with a dot, or is empty) under which this
+    /// checkpoint has `key`: the same layout is saved with and without the name of the model that
+    /// contains it. Returns the last one where none has it.
     pub(crate) fn root<'a>(&self, prefixes: &[&'a str], key: &str) -> &'a str {
         let has_key = |prefix: &&&str| self.contains(&format!("{prefix}{key}"));
         let found = prefixes.iter().find(has_key).or(prefixes.last());

@@ -23,7 +23,7 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// Of `fixture` below `tests/parity`.
+    /// Copies `fixture` below `tests/parity`.
     pub(crate) fn of(fixture: &str) -> Self {
         let home = tempfile::tempdir().unwrap();
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/parity");
@@ -34,12 +34,12 @@ impl Folder {
         }
     }
 
-    /// With settings of config.json set, or removed by `null`.
+    /// Sets settings of config.json, or removes them by `null`.
     pub(crate) fn with(self, settings: Value) -> Self {
         self.with_file("config.json", settings)
     }
 
-    /// With settings of a JSON file set, or removed by `null`.
+    /// Sets settings of a JSON file, or removes them by `null`.
     pub(crate) fn with_file(self, file: &str, settings: Value) -> Self {
         let path = self.path.join(file);
         let mut config: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
@@ -58,7 +58,7 @@ impl Folder {
         self
     }
 
-    /// With tensors changed.
+    /// Changes the tensors.
     pub(crate) fn with_tensors(self, change: impl FnOnce(&mut HashMap<String, Array>)) -> Self {
         let path = self.path.join("model.safetensors");
         let mut tensors = Array::load_safetensors(&path).unwrap();

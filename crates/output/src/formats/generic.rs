@@ -54,7 +54,7 @@ impl Format for Generic {
         Kind::ToolCalls
     }
 
-    /// Taken where a template takes no tools, whatever it says.
+    /// Never detects: this format is taken where a template takes no tools, whatever it contains.
     fn detect(&self, _template: &str) -> bool {
         false
     }

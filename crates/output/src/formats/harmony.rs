@@ -140,7 +140,7 @@ struct Message {
     /// What the opening marker was of the head.
     head: String,
     content: Option<Content>,
-    /// Of a call, while its JSON is open: what stands in its strings ends nothing.
+    /// The end of a call's JSON, while it is open: markers inside its strings end nothing.
     json: Option<ValueEnd>,
     has_tools: bool,
 }
@@ -148,7 +148,7 @@ struct Message {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Content {
     Text,
-    /// Of the final message.
+    /// The final message.
     Answer,
     Reasoning,
     Call,

@@ -1,5 +1,5 @@
 //! `<tool_call>{"name": …, "arguments": {…}}</tool_call>`: Hermes, Qwen2.5, Qwen3, Granite 4 and
-//! whoever follows them.
+//! the models that follow them.
 
 use crate::readers::json_format::{JsonFormat, STARTS};
 

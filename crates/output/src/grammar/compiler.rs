@@ -1,4 +1,4 @@
-//! From the text of a grammar to the state of one sequence in it.
+//! Turns the text of a grammar into the state of one sequence in it.
 
 use std::{
     collections::VecDeque,

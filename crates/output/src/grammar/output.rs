@@ -28,7 +28,7 @@ pub struct OutputGrammar<'a> {
     pub opened: &'a str,
     /// The prompt ends inside a reasoning block.
     pub starts_in_reasoning: bool,
-    /// Nobody has switched reasoning off.
+    /// True unless reasoning has been switched off.
     pub may_reason: bool,
     pub answer: Option<&'a Grammar>,
 }
@@ -37,7 +37,7 @@ pub struct OutputGrammar<'a> {
 #[derive(Debug)]
 pub struct Lark {
     pub text: String,
-    /// For errors.
+    /// Name of the request's field, for errors.
     pub param: String,
 }
 

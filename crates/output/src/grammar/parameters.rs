@@ -185,7 +185,7 @@ impl Parameter {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Items {
     pub(crate) item: Parameter,
-    /// At least and at most so many.
+    /// The lowest and the highest number of times.
     pub(crate) range: (u64, Option<u64>),
 }
 

@@ -68,7 +68,7 @@ impl Pattern {
         Self(format!("({self} & ~{regex})"))
     }
 
-    /// Without these texts.
+    /// Returns the pattern without these texts.
     #[must_use]
     pub fn except_texts(&self, texts: &[&str]) -> Self {
         if texts.is_empty() {
@@ -78,7 +78,7 @@ impl Pattern {
         self.except(&texts.join("|"))
     }
 
-    /// Without the texts that any of these stands in.
+    /// Returns the pattern without all texts that contain one of these.
     #[must_use]
     pub fn without(&self, markers: &[&str]) -> Self {
         let markers: Vec<String> = markers

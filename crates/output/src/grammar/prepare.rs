@@ -48,9 +48,9 @@ const SECOND: &str = "[0-9]{2}:[0-9]{2}:[0-5]";
 /// References that are put in place of each other, one inside the next.
 const DEPTH_LIMIT: usize = 3;
 
-/// The schema with formats that nobody defines left out, and with references among the branches of
-/// `oneOf` resolved: llguidance takes `oneOf` where it sees that no two branches can both be
-/// satisfied, and does not look through references. Unions told apart by a tag are written so.
+/// Returns the schema without unknown formats, and with references among the branches of `oneOf`
+/// resolved: llguidance takes `oneOf` where it sees that no two branches can both be satisfied, and
+/// does not look through references. Unions told apart by a tag are written so.
 pub(super) fn prepared(schema: &Value) -> Value {
     let schema = plain::schema(schema);
     rewritten(&schema, &schema, DEPTH_LIMIT)

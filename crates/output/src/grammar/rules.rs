@@ -49,7 +49,7 @@ impl Symbol {
         Self(format!("({self})?"))
     }
 
-    /// At least and at most so many times.
+    /// Repeats a symbol at least and at most so many times.
     #[must_use]
     pub fn times(&self, min: u64, max: Option<u64>) -> Self {
         match max {
@@ -182,9 +182,9 @@ impl<'a> Rules<'a> {
         self.named("", &format!("%json {schema}"))
     }
 
-    /// JSON text of one of a tool's parameters: what `schema` accepts when the tool is strict.
-    /// Otherwise the schema is followed as far as it can be, since agents send schemas that nobody
-    /// enforces.
+    /// Returns the rule for the JSON text of one of a tool's parameters: what `schema` accepts when
+    /// the tool is strict. Otherwise the schema is followed as far as it can be, since agents send
+    /// schemas that are not meant to be enforced.
     pub fn value(&mut self, callable: Callable<'_>, schema: &Value) -> Symbol {
         let schema = schema::enforceable(schema, callable.tool.strict, &json!({}));
         self.named("", &format!("%json {schema}"))

@@ -21,7 +21,7 @@ const JSON_FENCE: &str = "```json";
 pub(crate) struct JsonCalls {
     close: Option<&'static str>,
     open: &'static [&'static str],
-    /// Only these count as calls, where no marker makes it certain.
+    /// The tools whose calls count, where no marker makes a call certain.
     offered: Option<Tools>,
     state: State,
     is_fenced: bool,
@@ -45,7 +45,8 @@ struct Object {
 enum State {
     Start,
     Key,
-    /// Behind a key and its colon; how far the value has been looked through.
+    /// The reader is behind a key and its colon. The last field says how far the value has been
+    /// read.
     Value(String, ValueEnd, usize),
     Arguments(ValueEnd),
     Between,

@@ -26,7 +26,7 @@ pub(crate) enum Shape {
     /// An object each, between markers of its own if there are any.
     Objects,
     List,
-    /// In a Markdown fence.
+    /// The list is in a Markdown fence.
     FencedList,
 }
 

@@ -135,9 +135,10 @@ struct LiteralCalls {
 enum State {
     Start,
     Name,
-    /// Between arguments.
+    /// The reader is between arguments.
     Arguments,
-    /// Behind an argument's name, its end and how far it has been looked through.
+    /// The reader is behind an argument's name. The fields are the name, the end of the value and
+    /// how far the value has been read.
     Value(String, ValueEnd, usize),
     Between,
 }

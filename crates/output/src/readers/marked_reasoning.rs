@@ -49,7 +49,7 @@ impl Format for MarkedReasoning {
         Some(self.close_early)
     }
 
-    /// Without the marker that begins an answer.
+    /// Returns the marker, but not where the marker also begins an answer.
     fn reasoning_close_before_call(&self) -> Option<&'static str> {
         let begins_answer = |marker: &&str| self.close_early.ends_with(*marker);
         Some(if self.silent.iter().any(begins_answer) {
@@ -95,7 +95,7 @@ struct Reasoning {
     close: &'static str,
     /// The closing one and the opening ones.
     markers: Vec<&'static str>,
-    /// There was more than white space.
+    /// True once there was more than white space.
     has_begun: bool,
 }
 

@@ -131,11 +131,11 @@ pub(crate) struct NamedCalls {
 
 #[derive(Debug)]
 enum State {
-    /// Before the first call.
+    /// The reader is before the first call.
     Open,
     Head,
     Arguments(ValueEnd),
-    /// Behind the arguments.
+    /// The reader is behind the arguments.
     Tail,
     Between,
 }

@@ -27,10 +27,10 @@ pub(super) struct TaggedCalls {
 
 #[derive(Debug)]
 enum State {
-    /// Before the first call.
+    /// The reader is before the first call.
     Open,
     Name,
-    /// Between parameters.
+    /// The reader is between parameters.
     Parameters,
     Key,
     Value(Value),

@@ -30,7 +30,7 @@ pub(crate) struct Tags {
     /// Stands before a parameter's name.
     pub(crate) key: &'static str,
     pub(crate) key_close: &'static str,
-    /// Between name and value, white space aside; empty: nothing.
+    /// The marker between name and value, apart from white space; empty: there is none.
     pub(crate) value: &'static str,
     pub(crate) value_close: &'static str,
     /// Values stand on lines of their own: one line break at each end is not theirs.

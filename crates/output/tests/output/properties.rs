@@ -1,5 +1,5 @@
-//! Texts that nobody thought of: any mixture of markers and words, and calls written by each
-//! format's rules, with a fixed generator so that failures repeat.
+//! Random texts: any mixture of markers and words, and calls written by each format's rules, with a
+//! fixed generator so that failures repeat.
 
 use macmlx_output::{
     CallPart, Ending, OutputParser, Piece, Span,
@@ -64,7 +64,7 @@ fn shown(spans: &[Span]) -> String {
     spans.iter().map(text).collect()
 }
 
-/// Whatever is written: the same at every split, all bytes accounted for, no word lost.
+/// Every text gives the same pieces at every split, accounts for all bytes and loses no word.
 #[test]
 fn any_text_of_any_format() {
     const PARTS: [&str; 22] = [

@@ -110,7 +110,7 @@ pub(super) struct Content {
 }
 
 impl Content {
-    /// Blocks that somebody wrote one by one: they stand on lines of their own.
+    /// Makes content of blocks that were written one by one: they stand on lines of their own.
     pub(super) fn lines() -> Self {
         Self {
             parts: Vec::new(),
@@ -119,7 +119,7 @@ impl Content {
         }
     }
 
-    /// As [`Content::lines`], of the client's own instructions.
+    /// Does the same as [`Content::lines`], for the client's own instructions.
     pub(super) fn instructions() -> Self {
         Self {
             has_billing: true,

@@ -6,7 +6,8 @@ use serde_json::Value;
 use super::content::wrong;
 use crate::Error;
 
-/// Applies the edits. Those that depend on token counts, which nobody has yet, are refused.
+/// Applies the edits. Those that depend on token counts are refused, since the tokens have not been
+/// counted yet.
 pub(super) fn apply(
     context_management: Option<&Value>,
     messages: &mut [Message],

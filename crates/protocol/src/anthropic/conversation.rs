@@ -64,7 +64,7 @@ pub(super) fn conversation(system: Option<&Value>, turns: &[Value]) -> Result<Co
     })
 }
 
-/// Only text can be gone on with.
+/// Refuses to continue a message that is more than text.
 fn check_continued(message: Option<&Message>, path: &str) -> Result<(), Error> {
     match message {
         Some(message) if !message.tool_calls.is_empty() => Err(wrong(
@@ -650,7 +650,7 @@ mod tests {
                 json!([call, result, result]),
                 "messages[2].content[0].tool_use_id",
             ),
-            // The same id is another call, which nobody answered.
+            // The same id is another call, which has no result.
             (json!([call, result, call]), "messages[2]"),
             (
                 json!([{"role": "assistant", "tool_calls": [{"id": "c"}]}]),
@@ -664,7 +664,7 @@ mod tests {
                 ]),
                 "messages[2].content",
             ),
-            // A call that nobody answered cannot be gone on with.
+            // A call without a result cannot be continued.
             (
                 json!([{"role": "user", "content": "a"}, call]),
                 "messages[1]",

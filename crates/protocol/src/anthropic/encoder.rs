@@ -35,7 +35,7 @@ pub struct Encoder {
 #[derive(Debug)]
 enum Open {
     Text,
-    /// With the text that the signature is to carry.
+    /// A thinking block, with the text that its signature is to carry.
     Thinking(String),
     ToolUse,
 }

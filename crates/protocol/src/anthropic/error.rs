@@ -9,7 +9,7 @@ use crate::{Error, Reply, json};
 /// Seconds after which a client may ask again.
 const RETRY_AFTER: &str = "1";
 
-/// Told to official SDKs where asking again cannot help and the status would make them try.
+/// Tells official SDKs not to ask again where it cannot help and the status would make them try.
 const DO_NOT_RETRY: (&str, &str) = ("x-should-retry", "false");
 
 /// The body of a reply that is an error.
@@ -40,8 +40,8 @@ pub struct Refusal {
     pub unsupported: [&'static str; 1],
 }
 
-/// Told to tool runners of SDKs, which ask for a conversation that the server keeps and, told so,
-/// send all of it.
+/// Tells tool runners of SDKs, which ask for a conversation that the server keeps, to send all of
+/// it.
 const WITHOUT_THREADS: Refusal = Refusal {
     error_code: "thread_unsupported_request",
     unsupported: ["thread"],

@@ -38,7 +38,7 @@ pub struct Model {
     pub lifecycle: &'static str,
     /// The model's context length.
     pub max_input_tokens: Option<u32>,
-    /// As many as the context has room for.
+    /// Highest number of tokens of an answer: as many as the context has room for.
     pub max_tokens: Option<u32>,
 }
 

@@ -36,7 +36,7 @@ pub enum ContentBlock {
     },
     Thinking {
         thinking: String,
-        /// To be replayed as it is.
+        /// A text that the client sends back unchanged.
         signature: String,
     },
     ToolUse {
@@ -68,7 +68,7 @@ pub struct Usage {
     pub input_tokens: u32,
     /// Always 0: keeping a prompt costs nothing here.
     pub cache_creation_input_tokens: u32,
-    /// Taken from the prefix cache.
+    /// Tokens that the prefix cache had.
     pub cache_read_input_tokens: u32,
     pub output_tokens: u32,
     pub output_tokens_details: OutputTokensDetails,

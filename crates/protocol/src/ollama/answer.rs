@@ -24,7 +24,7 @@ pub struct ToolCall {
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[schema(as = ollama::ToolCallFunction)]
 pub struct ToolCallFunction {
-    /// Of this answer's calls, from 0.
+    /// Index among this answer's calls, from 0.
     pub index: u32,
     pub name: String,
     #[schema(value_type = Object)]
@@ -86,7 +86,7 @@ pub struct Delta {
     pub content: String,
     pub thinking: String,
     pub tool_calls: Vec<ToolCall>,
-    /// As OpenAI has them.
+    /// Log probabilities, in OpenAI's form.
     pub logprobs: Vec<Value>,
 }
 

@@ -42,7 +42,7 @@ struct Fields {
     /// None: the model is loaded or unloaded.
     #[schema(value_type = Vec<messages::Turn>)]
     messages: Option<Vec<Value>>,
-    /// Said before all turns.
+    /// A system prompt that is put before all turns.
     system: Option<Value>,
 }
 
@@ -123,7 +123,8 @@ impl Request {
     }
 }
 
-/// As Ollama has it, an answer goes on where the client's last turn began it.
+/// Returns whether the client's last turn begins the answer, which then goes on from there, as in
+/// Ollama.
 fn is_begun_answer(message: &Message) -> bool {
     message.role == Role::Assistant
         && message.tool_calls.is_empty()

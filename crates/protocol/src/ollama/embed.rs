@@ -148,7 +148,7 @@ impl Embedding for Request {
 #[schema(as = ollama::EmbedReply)]
 pub struct Reply {
     model: String,
-    /// Of length 1, in the order of the inputs.
+    /// Vectors of length 1, in the order of the inputs.
     embeddings: Vec<Vec<f32>>,
     #[serde(flatten)]
     metrics: Option<Metrics>,

@@ -14,14 +14,14 @@ pub struct FilesRequest {
     model: Option<String>,
     /// Its older name.
     name: Option<String>,
-    /// Of a pull; default: true.
+    /// Whether a pull streams its progress; default: true.
     stream: Option<bool>,
 }
 
 /// A model to pull or delete.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Request {
-    /// As the client wrote it.
+    /// The name as the client wrote it.
     pub model: String,
     pub wants_stream: bool,
 }
@@ -115,7 +115,7 @@ fn repository(name: &str) -> Result<String, Error> {
     }
 }
 
-/// Also with `@REVISION`.
+/// Returns whether a part of a name has only plain characters; `@` begins a revision.
 fn is_plain(part: &str) -> bool {
     !part.is_empty()
         && !part.starts_with('.')
@@ -129,13 +129,13 @@ fn is_plain(part: &str) -> bool {
 #[schema(as = ollama::Progress)]
 pub struct Progress {
     status: String,
-    /// Of the file, where the hub says it.
+    /// Bytes of the file, where the hub says it.
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
     /// Bytes of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     total: Option<u64>,
-    /// Of those, here.
+    /// Bytes of the file that are here.
     #[serde(skip_serializing_if = "Option::is_none")]
     completed: Option<u64>,
 }

@@ -44,7 +44,7 @@ struct Fields {
     images: Option<Vec<String>>,
     /// The prompt is completed as it stands.
     raw: Option<bool>,
-    /// From an earlier reply.
+    /// The context of an earlier reply.
     context: Option<Vec<i64>>,
     /// Refused unless empty.
     template: Option<String>,

@@ -48,7 +48,7 @@ pub trait Generating: Endpoint + Shape {
 /// A request to load or unload: there is nothing to answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Residency {
-    /// As the client wrote it.
+    /// The model's name as the client wrote it.
     pub model: String,
     pub keep_alive: Option<KeepAlive>,
 }

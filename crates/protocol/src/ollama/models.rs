@@ -18,9 +18,9 @@ pub struct Details {
     /// `model_type` of its config.
     pub family: String,
     pub families: Vec<String>,
-    /// As people write it: `8.2B`.
+    /// The size as people write it: `8.2B`.
     pub parameter_size: String,
-    /// As people write it: `4-bit`, `bf16`.
+    /// The quantization as people write it: `4-bit`, `bf16`.
     pub quantization_level: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_length: Option<u32>,
@@ -93,7 +93,7 @@ pub struct Tag {
     /// 64 hexadecimal digits, shared by copies of a model and by nothing else.
     digest: String,
     details: Details,
-    /// As `/api/show` has them.
+    /// The capabilities that `/api/show` lists.
     capabilities: Vec<&'static str>,
 }
 

@@ -7,7 +7,7 @@ use crate::Error;
 
 const LEVELS: &[&str] = &["low", "medium", "high", "max"];
 
-/// Reads the field. Whoever sets it orders it: a model that cannot is asked for nothing.
+/// Reads the field. Without it, the model decides.
 pub(super) fn read(value: Option<&Value>) -> Result<ReasoningOptions, Error> {
     let (enabled, effort) = match value {
         None | Some(Value::Null) => return Ok(ReasoningOptions::default()),

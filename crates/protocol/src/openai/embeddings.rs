@@ -157,7 +157,7 @@ impl EncodingFormat {
 #[schema(as = openai::EmbeddingList)]
 pub struct EmbeddingList {
     object: &'static str,
-    /// In the order of the inputs.
+    /// The vectors, in the order of the inputs.
     data: Vec<Embedding>,
     model: String,
     usage: PromptUsage,

@@ -41,7 +41,7 @@ pub(super) struct Reader {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum State {
-    /// Before the string's first character.
+    /// The reader is before the string's first character.
     #[default]
     Before,
     Inside,

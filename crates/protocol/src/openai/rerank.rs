@@ -171,7 +171,7 @@ pub struct Ranking {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = openai::Ranked)]
 struct Ranked {
-    /// Of the document in the request.
+    /// Index of the document in the request.
     index: usize,
     /// 0 to 1.
     relevance_score: f32,

@@ -73,7 +73,7 @@ pub(crate) struct Tools {
 pub(super) struct Calls {
     /// Names of custom tools.
     pub(super) custom: BTreeSet<String>,
-    /// As the one `function_call` of a message.
+    /// True if it is the one `function_call` of a message.
     pub(super) is_legacy: bool,
 }
 

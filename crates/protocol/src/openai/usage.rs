@@ -14,19 +14,19 @@ pub(super) struct Usage {
     completion_tokens_details: CompletionTokensDetails,
 }
 
-/// Of the prompt's tokens.
+/// Details of the prompt's tokens.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(super) struct PromptTokensDetails {
-    /// Taken from the prefix cache.
+    /// Tokens that the prefix cache had.
     cached_tokens: u32,
     audio_tokens: u32,
 }
 
-/// Of the completion's tokens.
+/// Details of the completion's tokens.
 #[expect(clippy::struct_field_names, reason = "the names are OpenAI's")]
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(super) struct CompletionTokensDetails {
-    /// Inside reasoning blocks.
+    /// Tokens inside reasoning blocks.
     reasoning_tokens: u32,
     audio_tokens: u32,
     accepted_prediction_tokens: u32,

@@ -1,4 +1,4 @@
-//! Words that nobody has, but that look like a slip of one that would change the answer.
+//! Unknown words that look like a slip of one that would change the answer.
 
 use super::{Api, Use};
 use crate::Error;

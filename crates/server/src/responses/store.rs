@@ -29,7 +29,7 @@ use super::{
 pub(crate) struct Limits {
     pub(crate) responses: usize,
     pub(crate) conversations: usize,
-    /// Of all items and responses together, about.
+    /// Approximate bytes of all items and responses together.
     pub(crate) bytes: usize,
 }
 
@@ -65,7 +65,7 @@ struct Shelf<T>(HashMap<String, (u64, T)>);
 
 #[derive(Debug)]
 struct StoredResponse {
-    /// Without its output.
+    /// The response without its output.
     response: Arc<Kept>,
     /// Items before the input, oldest first.
     history: Vec<Arc<Kept>>,

@@ -28,7 +28,7 @@ pub(crate) fn under_v1() -> Api {
     placed(|_, path| path.strip_prefix("/v1"))
 }
 
-/// As [`under_v1`], of one dialect alone.
+/// Does the same as [`under_v1`], for one dialect alone.
 pub(crate) fn under_v1_of(dialect: Dialect) -> Api {
     placed(|of, path| path.strip_prefix("/v1").filter(|_| of == dialect))
 }

@@ -125,8 +125,8 @@ async fn delete(State(app): State<Arc<App>>, Path(id): Path<String>) -> Response
     reply(deleted.map(|()| Deleted::response(id)))
 }
 
-/// Only what runs in the background can be cancelled, and nothing does: a client that no longer
-/// wants a response hangs up.
+/// Refuses to cancel. Only a response that runs in the background can be cancelled, and none does:
+/// a client that no longer wants a response hangs up.
 async fn cancel(State(app): State<Arc<App>>, Path(id): Path<String>) -> Response {
     let refused = app.responses.response(&id).and_then(|_| {
         Err::<Value, _>(Error::Invalid {
@@ -143,7 +143,7 @@ async fn input_items(State(app): State<Arc<App>>, Path(id): Path<String>, uri: U
     reply(page(&uri).and_then(|page| app.responses.input_items(&id, &page)))
 }
 
-/// Which page of a list the query asks for.
+/// Reads from the query which page of a list is asked for.
 fn page(uri: &Uri) -> Result<Page, Error> {
     let query = query(uri)?;
     Page::read(|field| query.get(field).cloned())

@@ -239,7 +239,7 @@ async fn clients_are_told_what_a_model_is_for() {
     );
 }
 
-/// Never answers, and tells when nobody waits any more.
+/// A backend that never answers, and tells when no request waits any more.
 struct Stuck {
     inner: ScriptedBackend,
     asked: Arc<Notify>,

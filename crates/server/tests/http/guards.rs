@@ -414,7 +414,7 @@ async fn other_machines_are_let_in_with_a_key_only() {
         ..Options::default()
     };
     assert!(bind("0.0.0.0", 0, IfBusy::Fail, &with).await.is_ok());
-    // The owner's own key lets nobody else in.
+    // The owner's own key lets no other client in.
     let without = Options {
         owner_key: Some(ApiKey::new("owner")),
         ..Options::default()

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Served, card, says, start_with_models};
 
-/// As clients have them.
+/// Model names that clients have by default.
 const FOREIGN: [&str; 5] = [
     "gpt-4o",
     "llama3.2:latest",

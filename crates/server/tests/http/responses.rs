@@ -76,7 +76,7 @@ fn ids(list: &Value) -> Vec<&str> {
     list["data"].as_array().unwrap().iter().map(id).collect()
 }
 
-/// Who said what in the request before `back` others.
+/// Returns the turns of the request before `back` others: who said what.
 fn said(backend: &ScriptedBackend, request: usize) -> Vec<(Role, String)> {
     match &backend.requests()[request].prompt {
         Prompt::Chat(chat) => chat

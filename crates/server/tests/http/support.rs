@@ -41,7 +41,8 @@ pub(crate) async fn start(backend: impl Backend, options: Options) -> Served {
     start_shared(Arc::new(backend), options, Duration::from_secs(5)).await
 }
 
-/// For tests that keep a hand on the backend, or choose how long answers may take to end.
+/// Starts a server for tests that keep a hand on the backend, or choose how long answers may take
+/// to end.
 pub(crate) async fn start_shared(
     backend: Arc<dyn Backend>,
     options: Options,
@@ -51,7 +52,7 @@ pub(crate) async fn start_shared(
     start_with_files(backend, files, options, grace).await
 }
 
-/// For tests that look at what is asked of the models' files.
+/// Starts a server for tests that look at what is asked of the models' files.
 pub(crate) async fn start_with_files(
     backend: Arc<dyn Backend>,
     files: Arc<dyn ModelFiles>,
@@ -62,7 +63,7 @@ pub(crate) async fn start_with_files(
     serve_all(backend, models, files, Router::new(), options, grace).await
 }
 
-/// For tests that look at how models are listed.
+/// Starts a server for tests that look at how models are listed.
 pub(crate) async fn start_with_models(backend: Arc<dyn Backend>, models: Vec<ModelCard>) -> Served {
     let files = Arc::new(ScriptedModelFiles::default());
     let options = Options::default();
@@ -70,7 +71,7 @@ pub(crate) async fn start_with_models(backend: Arc<dyn Backend>, models: Vec<Mod
     serve_all(backend, models, files, control, options, Duration::ZERO).await
 }
 
-/// For tests that look at what stands before the owner's routes.
+/// Starts a server for tests that look at what stands before the owner's routes.
 pub(crate) async fn start_with_control(control: Router, options: Options) -> Served {
     let backend = Arc::new(ScriptedBackend::default());
     let models = vec![card("org/small"), card("flat")];

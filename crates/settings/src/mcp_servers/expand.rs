@@ -12,8 +12,8 @@ pub(super) struct Scope<'a> {
 }
 
 impl Scope<'_> {
-    /// `~` at the start, `${VAR}`, `${VAR:-default}`, and the spellings of editors: `${env:VAR}`
-    /// and `${userHome}`. `$VAR` stays: it is text for whoever gets it.
+    /// Expands `~` at the start, `${VAR}`, `${VAR:-default}`, and the spellings of editors:
+    /// `${env:VAR}` and `${userHome}`. `$VAR` stays: it is text for the program that gets it.
     pub(super) fn expand(&self, text: &str, place: &str) -> Result<String, McpServersError> {
         let mut expanded = String::with_capacity(text.len());
         let mut rest = text;

@@ -16,8 +16,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ask, and watch the answer: server-sent events until it is over. Whoever leaves stops it; what was
-         *     written is kept.
+         * Ask, and watch the answer: server-sent events until it is over. A client that leaves stops the
+         *     answer; what was written is kept.
          */
         post: operations["chat"];
         delete?: never;
@@ -527,7 +527,7 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /** Change settings: a JSON merge patch. Keys that nobody knows are refused. */
+        /** Change settings: a JSON merge patch. Unknown keys are refused. */
         patch: operations["patch_settings"];
         trace?: never;
     };
@@ -620,7 +620,7 @@ export interface components {
         } | {
             /**
              * Format: int32
-             * @description Of the prompt: taken from the prefix cache.
+             * @description Tokens of the prompt that the prefix cache had.
              */
             cached: number;
             /** Format: int32 */
@@ -694,7 +694,7 @@ export interface components {
             /** @description The model that answers from now on. */
             model?: string | null;
             parameters?: null | components["schemas"]["ModelParameters"];
-            /** @description For this answer: a model that cannot be switched like this refuses. */
+            /** @description Switches reasoning on or off for this answer. A model that cannot be switched refuses it. */
             reasoning?: boolean | null;
             /** @description Whether MCP tools are offered, which they are unless this says no. */
             use_tools?: boolean | null;
@@ -706,7 +706,7 @@ export interface components {
             name: string;
             /** @description The MCP server that offers it. */
             server: string | null;
-            /** @description For people. */
+            /** @description Text for people. */
             title: string | null;
         };
         /**
@@ -983,7 +983,7 @@ export interface components {
             /** @description It turns texts into vectors, as the hub has it. */
             is_embedder: boolean;
             is_gated: boolean;
-            /** @description It is on this machine. */
+            /** @description True if the model is on this machine. */
             is_local: boolean;
             is_mlx: boolean;
             /** @description It orders documents by a query, as the hub has it. */
@@ -995,14 +995,14 @@ export interface components {
             name: string;
             /**
              * Format: int64
-             * @description Before quantization, if the hub says so much.
+             * @description Number of parameters before quantization, if the hub says it.
              */
             parameters: number | null;
             pipeline_tag: string | null;
             quantization: string | null;
             /**
              * Format: int64
-             * @description Of the weights.
+             * @description Bytes of the weight files.
              */
             size_bytes: number | null;
             tags: string[];
@@ -1016,12 +1016,12 @@ export interface components {
             disk_free_bytes: number | null;
             /**
              * Format: int64
-             * @description Of the files that are needed.
+             * @description Bytes of the files that are needed.
              */
             download_bytes: number;
             files: components["schemas"]["HubFile"][];
             fit: null | components["schemas"]["Fit"];
-            /** @description As far as its configuration tells. */
+            /** @description True if the model can run here, as far as its configuration tells. */
             is_supported: boolean;
             license: string | null;
             model_type: string | null;
@@ -1038,14 +1038,14 @@ export interface components {
             created: string;
             /** @description Enough of the key to know it by. */
             hint: string;
-            /** @description Since the application started. */
+            /** @description When the key was used last since the application started. */
             last_used: string | null;
             name: string;
         };
         KeyList: {
             keys: components["schemas"]["KeyInfo"][];
         };
-        /** @description Who or what a key is for. */
+        /** @description The client that a new key is for. */
         KeyName: {
             name: string;
         };
@@ -1072,7 +1072,7 @@ export interface components {
             active_requests: number;
             /**
              * Format: int64
-             * @description Until it leaves memory if nobody uses it; null: it stays.
+             * @description Time until it leaves memory if it is not used; null: it stays.
              */
             expires_in_seconds: number | null;
             id: string;
@@ -1114,13 +1114,13 @@ export interface components {
         /** @description Entries, oldest first. */
         LogPage: {
             entries: components["schemas"]["LogEntry"][];
-            /** @description There are older ones. */
+            /** @description True if there are older entries. */
             has_more: boolean;
         };
         /** @description A server and its tools. */
         McpServer: {
             args: string[];
-            /** @description As mcp.json has it; empty if the server is no program. */
+            /** @description The command, as mcp.json has it; empty if the server is no program. */
             command: string;
             /** @description Names of the variables it gets; their values are not shown. */
             env: string[];
@@ -1160,20 +1160,20 @@ export interface components {
             error: string | null;
             /** @description Where mcp.json is. */
             path: string;
-            /** @description In the order of mcp.json. */
+            /** @description The servers, in the order of mcp.json. */
             servers: components["schemas"]["McpServer"][];
         };
         /** @enum {string} */
         McpState: "starting" | "running" | "stopped" | "failed" | "disabled";
         McpTool: {
             description: string | null;
-            /** @description As the model calls it. */
+            /** @description The name that the model uses. */
             full_name: string;
             /** @description JSON Schema of the arguments. */
             input_schema: Record<string, unknown>;
             /** @description The server's own word for it. */
             is_read_only: boolean | null;
-            /** @description As its server calls it. */
+            /** @description The name that its server gives it. */
             name: string;
             policy: components["schemas"]["ToolPolicy"];
             title: string | null;
@@ -1262,7 +1262,7 @@ export interface components {
             /** @description Other names of it. */
             aliases: string[];
             capabilities: components["schemas"]["Capabilities"];
-            /** @description Of the hub's repository. */
+            /** @description Revision of the hub's repository. */
             commit: string | null;
             /**
              * Format: int32
@@ -1271,7 +1271,7 @@ export interface components {
             context_length: number | null;
             /**
              * Format: int64
-             * @description Until it leaves memory if nobody uses it; null: it stays, or it is not there.
+             * @description Time until it leaves memory if it is not used; null: it stays, or it is not there.
              */
             expires_in_seconds: number | null;
             /** @description `owner/repo`, or the folder's name. */
@@ -1284,7 +1284,7 @@ export interface components {
             is_supported: boolean;
             /**
              * Format: int64
-             * @description In memory, while it is loaded.
+             * @description Bytes in memory, while the model is loaded.
              */
             memory_bytes: number | null;
             model_type: string | null;
@@ -1292,13 +1292,13 @@ export interface components {
             /** Format: int64 */
             parameters: number | null;
             path: string;
-            /** @description As people write it: `4-bit`, `bf16`. */
+            /** @description The quantization as people write it: `4-bit`, `bf16`. */
             quantization: string | null;
             /** @description What is missing or wrong. */
             reason: string | null;
             /**
              * Format: int64
-             * @description On disk.
+             * @description Bytes on disk.
              */
             size_bytes: number;
             state: components["schemas"]["Completeness"];
@@ -1309,9 +1309,9 @@ export interface components {
             chat_template: string | null;
             /** @description `config.json`. */
             config: Record<string, unknown>;
-            /** @description By path. */
+            /** @description The files of the model, sorted by path. */
             files: components["schemas"]["ModelFile"][];
-            /** @description For 8,192 tokens of context, or the model's own where that is less. */
+            /** @description The estimate for 8,192 tokens of context, or the model's own where that is less. */
             fit: components["schemas"]["Fit"];
             /** @description `generation_config.json`. */
             generation_config: Record<string, unknown> | null;
@@ -1325,14 +1325,14 @@ export interface components {
             size_bytes: number;
         };
         ModelList: {
-            /** @description Id of the model that answers now where none is named, and to names that nobody knows. */
+            /** @description Id of the model that answers now where none is named, and to unknown names. */
             chosen: string | null;
             /** @description Sorted by id. */
             models: components["schemas"]["Model"][];
         };
         /**
-         * @description Parameters of a model, or of a conversation with one. What is absent is left to whoever comes
-         *     next: conversation, model, the model's own `generation_config.json`.
+         * @description Parameters of a model, or of a conversation with one. An absent value is taken from the next of
+         *     these: conversation, model, the model's own `generation_config.json`.
          */
         ModelParameters: components["schemas"]["SamplingDefaults"] & {
             /** @description Kept from older versions; not supported yet. */
@@ -1353,7 +1353,7 @@ export interface components {
             numDraftTokens?: number | null;
             /** @description Whether a model that can do either thinks before it answers. */
             reasoning?: boolean | null;
-            /** @description For conversations that have none of their own; clients bring theirs. */
+            /** @description The system prompt of conversations that have none of their own; API clients bring theirs. */
             systemPrompt?: string | null;
             /** @description Variables for the chat template. */
             templateKwargs?: Record<string, unknown> | null;
@@ -1364,7 +1364,7 @@ export interface components {
             ttlSeconds?: number | null;
         };
         /**
-         * @description What becomes of a model in memory.
+         * @description A change of a model in memory.
          * @enum {string}
          */
         ModelState: "loading" | "loaded" | "unloaded" | "failed";
@@ -1397,7 +1397,7 @@ export interface components {
         Platform: {
             /** @description `aarch64`, `x86_64`. */
             arch: string;
-            /** @description As its maker calls it. */
+            /** @description The name that the chip's maker gives it. */
             chip: string | null;
             /** @description `macos`, `linux`. */
             os: string;
@@ -1499,8 +1499,8 @@ export interface components {
             defaultModel: string | null;
             /**
              * Format: double
-             * @description On CPUs: quantized weights are held dequantized when they need no more than this; 0 never
-             *     does.
+             * @description On a CPU, quantized weights are held dequantized when they need no more than this; 0 keeps
+             *     them quantized.
              * @default 4
              */
             dequantizeBudgetGB: number;
@@ -1672,7 +1672,7 @@ export interface components {
             models_directory: string;
             /**
              * Format: int64
-             * @description Of the volume of `models_directory`; null when it cannot be told.
+             * @description Free bytes of the volume of `models_directory`; null when they cannot be told.
              */
             models_disk_free_bytes: number | null;
             owner: components["schemas"]["Owner"];
@@ -1753,7 +1753,7 @@ export interface components {
             inclusive: boolean;
         };
         /**
-         * @description What becomes of requests for unknown models.
+         * @description How requests for unknown models are answered.
          * @enum {string}
          */
         UnknownModels: "default" | "refuse";
@@ -2714,7 +2714,7 @@ export interface operations {
     logs: {
         parameters: {
             query?: {
-                /** @description Only entries with a smaller id. */
+                /** @description Returns only entries with a smaller id. */
                 before?: number;
                 category?: "engine" | "inference" | "download" | "http" | "mcp" | "system";
                 /** @description This and what matters more. */

@@ -16,7 +16,7 @@ use crate::{error::Result, sampling::row::TokenText};
 pub(super) struct DryPenalty {
     options: Dry,
     breakers: Breakers,
-    /// For each token of the history: a sequence breaker ends in it.
+    /// One flag for each token of the history: true if a sequence breaker ends in it.
     breaks: Vec<bool>,
 }
 

@@ -32,13 +32,14 @@ pub(crate) trait LogitsProcessor {
 pub(crate) struct Step<'a> {
     /// Tokens generated before this one.
     pub(crate) index: usize,
-    /// Prompt and output; lacks the last token while the device still computes it, unless
-    /// somebody needs the history.
+    /// Prompt and output; lacks the last token while the device still computes it, unless a
+    /// processor needs the history.
     pub(crate) history: &'a [u32],
     /// The token generated just before, `[1]` of `u32`. `None` when there is none or when the
     /// sampler was made from a history that has it already.
     pub(crate) last: Option<&'a Array>,
-    /// For each column of the logits whether the sequence's grammar allows it; `None`: it has no grammar.
+    /// One flag for each column of the logits: whether the sequence's grammar allows it. `None`: it
+    /// has no grammar.
     pub(crate) allowed: Option<&'a [bool]>,
 }
 

@@ -33,7 +33,7 @@ impl Written {
         self.count == 0
     }
 
-    /// There are calls, and none of them was cut.
+    /// Returns whether there are calls and none of them was cut.
     pub(super) fn are_whole(&self) -> bool {
         self.count > 0 && self.ended == self.count
     }

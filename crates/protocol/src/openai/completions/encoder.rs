@@ -38,7 +38,7 @@ pub(super) struct Wanted {
     pub(super) usage: bool,
     /// Alternatives to report for each token.
     pub(super) top: Option<u8>,
-    /// Of each prompt.
+    /// Number of choices of each prompt.
     pub(super) choices: u32,
 }
 

@@ -13,7 +13,7 @@ pub struct TextCompletion {
     pub(super) created: u64,
     pub(super) model: String,
     pub(super) system_fingerprint: String,
-    /// Of a piece: one, or none where the usage is told.
+    /// The choices. A piece has one, or none where it tells the usage.
     pub(super) choices: Vec<CompletionChoice>,
     /// Of pieces: only if asked for, `null` in all but the last.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -29,7 +29,7 @@ impl Content {
         }
     }
 
-    /// As [`Self::read`] for results of tools, whose parts are lines of their own.
+    /// Does the same as [`Self::read`], for results of tools, whose parts are lines of their own.
     pub(super) fn read_lines(self, path: &str) -> Result<Vec<ContentPart>, Error> {
         let mut parts = self.read(path, false)?.parts;
         let last = parts.len().saturating_sub(1);

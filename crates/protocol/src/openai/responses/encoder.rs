@@ -40,7 +40,7 @@ pub(super) struct Options {
     pub(super) wants_sealed_reasoning: bool,
     /// Tools by the names that the model knows.
     pub(super) callees: HashMap<String, Callee>,
-    /// The request's own items, for whoever keeps them.
+    /// The request's own items, for a store that keeps them.
     pub(super) input: Vec<Value>,
 }
 

@@ -25,7 +25,7 @@ pub struct ItemList {
     /// Empty when there are no items.
     first_id: String,
     last_id: String,
-    /// There are items after the last of these.
+    /// True if there are items after the last of these.
     has_more: bool,
 }
 

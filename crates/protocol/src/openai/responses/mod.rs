@@ -54,7 +54,7 @@ impl Endpoint for Responses {
         request.wants_stream()
     }
 
-    /// As where nothing is kept.
+    /// Translates a request where nothing is kept.
     fn translate(request: Request, context: Context) -> Result<Translation<Encoder>, Error> {
         let past = request.past_of_nothing()?;
         request.translate(&past, context)

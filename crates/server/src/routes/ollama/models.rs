@@ -86,7 +86,7 @@ async fn running(app: &App) -> Result<Processes, Error> {
     Ok(models::processes(running, context().created_unix))
 }
 
-/// A model in memory whose files somebody has taken away.
+/// Makes the card of a model in memory whose files have been removed.
 fn without_files(loaded: &LoadedModel) -> ModelCard {
     ModelCard {
         id: loaded.id.clone(),
