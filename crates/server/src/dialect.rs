@@ -10,15 +10,19 @@ use crate::exchange::respond;
 pub(crate) fn of(request: &Request) -> Dialect {
     let path = request.uri().path();
     let is_messages = path.trim_start_matches("/v1").starts_with("/messages");
+    let is_below = |folder: &str| {
+        path.strip_prefix(folder)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
     // The older of LM Studio's own routes are in OpenAI's words.
-    if path.starts_with("/api/v0/") {
+    if is_below("/api/v0") {
         Dialect::OpenAi
-    } else if path.starts_with("/api/v1/") {
+    } else if is_below("/api/v1") {
         Dialect::LmStudio
-    } else if path.starts_with("/api/") {
+    } else if is_below("/api") {
         Dialect::Ollama
     } else if is_messages
-        || path.starts_with("/anthropic/")
+        || is_below("/anthropic")
         || request.headers().contains_key("anthropic-version")
     {
         Dialect::Anthropic
