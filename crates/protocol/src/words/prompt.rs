@@ -128,7 +128,11 @@ pub(super) const WORDS: &[Word] = &[
     word(&["truncate"])
         .refused(GENERATING, "prompts are never shortened")
         .unless(Value::is_boolean),
-    word(&["truncate_prompt_tokens", "truncation_length"])
+    word(&["truncate_prompt_tokens"])
+        .refused(GENERATING, "prompts are never shortened")
+        // The model's own limit, beyond which a prompt is refused anyway.
+        .unless(|tokens| tokens.as_f64() == Some(-1.0)),
+    word(&["truncation_length"])
         .refused(GENERATING, "prompts are never shortened")
         .unless(never),
     word(&["truncation"])
