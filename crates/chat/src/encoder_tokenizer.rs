@@ -135,16 +135,19 @@ impl EncoderTokenizer {
         })
     }
 
-    /// The query with each of the documents, of which the ends are cut off where that is wanted.
+    /// The query with each of the documents, of which the ends are cut off where that is wanted:
+    /// after `most` tokens, and where the model's limit is.
     pub fn pairs(
         &self,
         query: &str,
         documents: &[String],
+        most: Option<u32>,
         overflow: Overflow,
     ) -> Result<Vec<EncoderTokens>, InferenceError> {
+        let most = most.map_or(usize::MAX, |most| most as usize);
         match &self.frame {
-            Some(frame) => self.framed(frame, query, documents, overflow),
-            None => self.joined(query, documents, overflow),
+            Some(frame) => self.framed(frame, query, documents, most, overflow),
+            None => self.joined(query, documents, most, overflow),
         }
     }
 
@@ -152,6 +155,7 @@ impl EncoderTokenizer {
         &self,
         query: &str,
         documents: &[String],
+        most: usize,
         overflow: Overflow,
     ) -> Result<Vec<EncoderTokens>, InferenceError> {
         let first = self.tokenizer.segment(query)?;
@@ -159,6 +163,7 @@ impl EncoderTokenizer {
         self.leave_room(taken)?;
         let join = |(index, document): (usize, &String)| {
             let mut second = self.tokenizer.segment(document)?;
+            shorten(&mut second, most);
             self.fit(&mut second, taken, overflow, &place(index))?;
             self.tokenizer.join(first.clone(), Some(second))
         };
@@ -170,15 +175,18 @@ impl EncoderTokenizer {
         frame: &PairFrame,
         query: &str,
         documents: &[String],
+        most: usize,
         overflow: Overflow,
     ) -> Result<Vec<EncoderTokens>, InferenceError> {
         let head = format!("{}{query}{}", frame.before, frame.between);
         let after = self.tokenizer.encode(&frame.after, false)?;
         // Where the document begins, its first letters may share a token with what stands before.
-        let taken = self.tokenizer.segment(&head)?.len() + after.len();
+        let before = self.tokenizer.segment(&head)?.len();
+        let taken = before + after.len();
         self.leave_room(taken)?;
         let join = |(index, document): (usize, &String)| {
             let mut segment = self.tokenizer.segment(&format!("{head}{document}"))?;
+            shorten(&mut segment, before.saturating_add(most));
             self.fit(&mut segment, after.len(), overflow, &place(index))?;
             let mut ids = segment.into_ids();
             ids.extend(&after);
@@ -228,6 +236,13 @@ impl EncoderTokenizer {
                 self.id, self.limit
             ),
         )
+    }
+}
+
+/// Cuts off what comes after `most` tokens.
+fn shorten(segment: &mut Segment, most: usize) {
+    if segment.len() > most {
+        segment.truncate(most);
     }
 }
 

@@ -374,6 +374,7 @@ mod tests {
             model: "m".into(),
             query: "q".into(),
             documents: vec!["ab".into()],
+            document_tokens: None,
             overflow: Overflow::Truncate,
         };
         Backend::rerank(&counted, card(), ranking).await.unwrap();

@@ -123,6 +123,8 @@ pub struct RerankRequest {
     pub query: String,
     /// The documents to rank, at least one.
     pub documents: Vec<String>,
+    /// Tokens of each document that are read, the rest being cut off. `None`: as many as fit.
+    pub document_tokens: Option<u32>,
     pub overflow: Overflow,
 }
 

@@ -129,7 +129,7 @@ fn pairs_mark_the_document_and_lose_its_end() {
         "a cat is a dog".to_owned(),
     ];
     let pairs = encoder
-        .pairs("a cat", &documents, Overflow::Truncate)
+        .pairs("a cat", &documents, None, Overflow::Truncate)
         .unwrap();
     let pair = |ids: &[u32]| EncoderTokens {
         ids: ids.to_vec(),
@@ -143,10 +143,10 @@ fn pairs_mark_the_document_and_lose_its_end() {
             pair(&[2, 6, 5, 3, 6, 5, 4, 3]),
         ]
     );
-    let (param, message) = refusal(encoder.pairs("a cat", &documents, Overflow::Refuse));
+    let (param, message) = refusal(encoder.pairs("a cat", &documents, None, Overflow::Refuse));
     assert_eq!(param, "documents[2]");
     assert!(message.contains("10") && message.contains('8'), "{message}");
-    let long = encoder.pairs("a cat is a dog", &documents[..1], Overflow::Truncate);
+    let long = encoder.pairs("a cat is a dog", &documents[..1], None, Overflow::Truncate);
     let (param, message) = refusal(long);
     assert_eq!(param, "query");
     assert!(message.contains('8'), "{message}");
@@ -205,7 +205,7 @@ fn qwen3_is_asked_in_a_conversation() {
     ];
     let wide = load(folder.path(), ModelTask::Rerank, 10_000).unwrap();
     let pairs = wide
-        .pairs("Which city?", &documents, Overflow::Refuse)
+        .pairs("Which city?", &documents, None, Overflow::Refuse)
         .unwrap();
     let before = "<|im_start|>system\nJudge whether the Document meets the requirements based on the \
                   Query and the Instruct provided. Note that the answer can only be \"yes\" or \
@@ -221,7 +221,7 @@ fn qwen3_is_asked_in_a_conversation() {
     let limit = pairs[0].ids.len() as u32;
     let narrow = load(folder.path(), ModelTask::Rerank, limit).unwrap();
     let pairs = narrow
-        .pairs("Which city?", &documents, Overflow::Truncate)
+        .pairs("Which city?", &documents, None, Overflow::Truncate)
         .unwrap();
     assert_eq!(pairs[1].ids.len() as u32, limit);
     let cut = &detokenized(folder.path(), &pairs)[1];
@@ -265,7 +265,7 @@ fn a_template_for_pairs_and_a_score_module_have_the_word() {
     let texts = |folder: &Path| {
         let encoder = load(folder, ModelTask::Rerank, 99).unwrap();
         let pairs = encoder
-            .pairs("q", &["d".to_owned()], Overflow::Refuse)
+            .pairs("q", &["d".to_owned()], None, Overflow::Refuse)
             .unwrap();
         (encoder.answers(), detokenized(folder, &pairs).remove(0))
     };
@@ -293,7 +293,7 @@ fn a_head_needs_no_answer_tokens() {
     let encoder = load(folder.path(), ModelTask::Rerank, 999).unwrap();
     assert_eq!(encoder.answers(), None);
     let pairs = encoder
-        .pairs("q", &["d".to_owned()], Overflow::Refuse)
+        .pairs("q", &["d".to_owned()], None, Overflow::Refuse)
         .unwrap();
     assert!(detokenized(folder.path(), &pairs)[0].contains("<Query>: q\n<Document>: d<|im_end|>"));
 }

@@ -1,6 +1,6 @@
 //! A request that has been checked and tokenized.
 
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use macmlx_chat::{EncoderTokenizer, EncoderTokens};
 use macmlx_inference::{EmbedRequest, EncoderInput, InferenceError, RerankRequest};
@@ -9,6 +9,10 @@ use crate::{
     job::{check_tokens, invalid},
     profile::Profile,
 };
+
+/// Tokens of another tokenizer look like any others, so that only the log can tell of them, and it
+/// tells once.
+static WARNED_OF_TOKENS: Once = Once::new();
 
 /// Texts of one request, as the model reads them.
 #[derive(Debug)]
@@ -44,7 +48,15 @@ impl Draft {
                 match input {
                     EncoderInput::Text(text) => encoder.text(&text, request.overflow, &param),
                     EncoderInput::Tokens(ids) => {
-                        check_tokens(&param, ids.iter().copied(), profile.vocab_size)?;
+                        WARNED_OF_TOKENS.call_once(|| {
+                            tracing::warn!(
+                                "texts to embed came as tokens, which are read as the model's own; \
+                                 if vectors look wrong, have the client send text (LangChain: \
+                                 check_embedding_ctx_length=False)"
+                            );
+                        });
+                        check_tokens(&param, ids.iter().copied(), profile.vocab_size)
+                            .map_err(|error| of_another_tokenizer(error, &param))?;
                         encoder.tokens(ids, request.overflow, &param)
                     }
                 }
@@ -68,8 +80,12 @@ impl Draft {
                 "`documents` is empty; send at least one",
             ));
         }
-        let pairs =
-            tokenizer(&profile)?.pairs(&request.query, &request.documents, request.overflow)?;
+        let pairs = tokenizer(&profile)?.pairs(
+            &request.query,
+            &request.documents,
+            request.document_tokens,
+            request.overflow,
+        )?;
         Ok(Self {
             texts: pairs,
             dimensions: None,
@@ -80,6 +96,18 @@ impl Draft {
     pub(crate) fn prompt_tokens(&self) -> u32 {
         self.texts.iter().map(|text| text.ids.len() as u32).sum()
     }
+}
+
+/// Says what to do about tokens that the model does not have: clients of `OpenAI` count with that
+/// one's tokenizer.
+fn of_another_tokenizer(error: InferenceError, param: &str) -> InferenceError {
+    invalid(
+        param,
+        &format!(
+            "{error}; these are tokens of another tokenizer: send text (LangChain does with \
+             `check_embedding_ctx_length=False`)"
+        ),
+    )
 }
 
 fn tokenizer(profile: &Profile) -> Result<&EncoderTokenizer, InferenceError> {

@@ -199,6 +199,7 @@ async fn what_cannot_be_embedded_is_named() {
         model: "qwen2".into(),
         query: "q".into(),
         documents: Vec::new(),
+        document_tokens: None,
         overflow: Overflow::Refuse,
     };
     assert_eq!(refusal(engine.rerank(rerank).await).0, "documents");
@@ -238,6 +239,7 @@ async fn rankings_come_in_the_order_of_the_documents() {
         model: "qwen2".into(),
         query: query.into(),
         documents: documents.iter().map(|text| (*text).to_owned()).collect(),
+        document_tokens: None,
         overflow: Overflow::Refuse,
     };
     let relevance = setup

@@ -107,6 +107,7 @@ async fn documents_are_scored_alike_alone_and_in_company() {
             model: "bert-score".into(),
             query: "WHICH?".into(),
             documents: documents.iter().map(|text| (*text).to_owned()).collect(),
+            document_tokens: None,
             overflow,
         };
         engine.rerank(request).await
@@ -149,6 +150,7 @@ async fn a_chat_says_the_same_while_texts_are_embedded() {
         model: "bert-score".into(),
         query: "WHICH?".into(),
         documents: vec!["A".into(); 20],
+        document_tokens: None,
         overflow: Overflow::Refuse,
     };
     let (answer, embeddings, relevance) = join3(

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use super::{truncation, usage::PromptUsage};
 use crate::{
     Body, Context, Dialect, Encoding, Error, json,
-    sentinel::RESULTS,
+    sentinel::{RESULTS, TEXT_TOKENS},
     words::{self, Api},
 };
 
@@ -37,6 +37,8 @@ struct Fields {
     documents: Vec<Value>,
     /// How many results are wanted, the best ones; 0: all.
     top_n: Option<i64>,
+    /// Tokens of each document that are read, beside the model's own limit; -1: only that one.
+    max_tokens_per_doc: Option<i64>,
     /// Default: false.
     return_documents: Option<bool>,
     /// Fields of each document to be read, one below the other.
@@ -89,6 +91,9 @@ impl Encoding for Request {
                 .enumerate()
                 .map(text)
                 .collect::<Result<_, _>>()?,
+            document_tokens: TEXT_TOKENS
+                .read("max_tokens_per_doc", fields.max_tokens_per_doc)?
+                .of(),
             overflow: self.truncation.overflow(Overflow::Truncate)?,
         })
     }
@@ -202,7 +207,7 @@ mod tests {
             ("top_k", json!("all")),
             ("max_chunks_per_doc", json!(10)),
             ("overlap_tokens", json!(80)),
-            ("max_tokens_per_doc", json!(4096)),
+            ("max_tokens_per_doc", json!(0)),
             ("raw_scores", json!(true)),
             ("use_activation", json!(false)),
             ("instruction", json!("find code")),
@@ -285,6 +290,20 @@ mod tests {
         assert_eq!(order(&body("top_n", json!(2))), [1, 0]);
         assert_eq!(order(&body("top_k", json!(2.0))), [1, 0]);
         assert_eq!(order(&body("top_n", json!(9))), [1, 0, 2]);
+    }
+
+    #[test]
+    fn a_limit_for_documents_is_handed_on() {
+        for (value, expected) in [
+            (json!(4096), Some(4096)),
+            (json!(7.0), Some(7)),
+            (json!(-1), None),
+            (json!(null), None),
+        ] {
+            let request = question(&body("max_tokens_per_doc", value)).unwrap();
+            assert_eq!(request.document_tokens, expected);
+            assert_eq!(request.overflow, Overflow::Truncate);
+        }
     }
 
     #[test]

@@ -50,15 +50,13 @@ pub(super) const WORDS: &[Word] = &[
     word(&["top_n", "top_k"])
         .read(&[Rerank], &["top_n"])
         .harmless(EMBEDDING, "nothing is ranked"),
-    word(&[
-        "max_tokens_per_doc",
-        "max_tokens_per_query",
-        "max_doc_length",
-        "max_query_length",
-    ])
-    .refused(&[Rerank], WHOLE)
-    .harmless(EMBEDDING, "nothing is ranked")
-    .unless(never),
+    word(&["max_tokens_per_doc"])
+        .read(&[Rerank], &["max_tokens_per_doc"])
+        .harmless(EMBEDDING, "nothing is ranked"),
+    word(&["max_tokens_per_query", "max_doc_length", "max_query_length"])
+        .refused(&[Rerank], WHOLE)
+        .harmless(EMBEDDING, "nothing is ranked")
+        .unless(never),
     word(&["return_documents", "rank_fields"])
         .harmless(&[Rerank], "read by the route")
         .harmless(EMBEDDING, "nothing is ranked"),
