@@ -32,7 +32,7 @@ async fn answer<E: Encoding>(app: &App, request: Request) -> Result<Response, Er
     let asked = E::parse(received.body())?;
     drop(received);
     let answer = ask(app, asked.question()?, closing).await?;
-    written(asked, answer).await
+    write_reply(asked, answer).await
 }
 
 /// Waits for the answer, unless the server ends first. A client that goes away drops this, which
@@ -53,7 +53,7 @@ pub(crate) async fn ask<Q: Question>(
 }
 
 /// The reply. Thousands of vectors take a while to write, which others need not wait for.
-pub(crate) async fn written<E: Encoding>(
+pub(crate) async fn write_reply<E: Encoding>(
     asked: E,
     answer: <E::Question as Question>::Answer,
 ) -> Result<Response, Error> {

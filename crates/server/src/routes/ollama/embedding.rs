@@ -12,7 +12,7 @@ use macmlx_protocol::{Error, ollama::embedding::Embedding};
 use super::{generation::settle, refuse};
 use crate::{
     closing::Closing,
-    encode::{ask, written},
+    encode::{ask, write_reply},
     exchange::receive,
     router::App,
 };
@@ -39,5 +39,5 @@ async fn respond<E: Embedding>(app: &App, request: Request) -> Result<Response, 
     if let Some(keep_alive) = asked.keep_alive() {
         app.backend.keep(&answer.model, keep_alive);
     }
-    written(asked, answer).await
+    write_reply(asked, answer).await
 }

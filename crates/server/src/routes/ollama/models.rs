@@ -28,10 +28,10 @@ pub(super) async fn version() -> Json<Version> {
 }
 
 pub(super) async fn tags(State(app): State<Arc<App>>) -> Response {
-    answer::<Tags>(tagged(&app).await)
+    answer::<Tags>(list_tags(&app).await)
 }
 
-async fn tagged(app: &App) -> Result<Tags, Error> {
+async fn list_tags(app: &App) -> Result<Tags, Error> {
     let cards = ask(&app.catalog, Catalog::list).await?;
     let models = cards.into_iter().map(async |card| {
         let traits = traits(app, &card).await;
@@ -41,10 +41,10 @@ async fn tagged(app: &App) -> Result<Tags, Error> {
 }
 
 pub(super) async fn show(State(app): State<Arc<App>>, request: Request) -> Response {
-    answer(shown(&app, request).await)
+    answer(show_model(&app, request).await)
 }
 
-async fn shown(app: &App, request: Request) -> Result<show::Reply, Error> {
+async fn show_model(app: &App, request: Request) -> Result<show::Reply, Error> {
     let body = read_body(request, app.options.body_limit_bytes).await?;
     let reference = show::Request::model(&body)?;
     let (card, description) = ask(&app.catalog, move |catalog| {
@@ -61,10 +61,10 @@ async fn shown(app: &App, request: Request) -> Result<show::Reply, Error> {
 }
 
 pub(super) async fn processes(State(app): State<Arc<App>>) -> Response {
-    answer::<Processes>(running(&app).await)
+    answer::<Processes>(list_running(&app).await)
 }
 
-async fn running(app: &App) -> Result<Processes, Error> {
+async fn list_running(app: &App) -> Result<Processes, Error> {
     let loaded = app.backend.loaded();
     let loaded = ask(&app.catalog, move |catalog| {
         let with_card = loaded.into_iter().map(|loaded| {

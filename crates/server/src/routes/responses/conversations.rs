@@ -71,10 +71,10 @@ async fn body(app: &App, request: Request) -> Result<Body, Error> {
 }
 
 async fn create(State(app): State<Arc<App>>, request: Request) -> Response {
-    reply(created(&app, request).await)
+    reply(create_conversation(&app, request).await)
 }
 
-async fn created(app: &App, request: Request) -> Result<Conversation, Error> {
+async fn create_conversation(app: &App, request: Request) -> Result<Conversation, Error> {
     let (conversation, items) = body(app, request).await?.create(&context())?;
     app.responses
         .create_conversation(conversation.clone(), items);
@@ -86,10 +86,10 @@ async fn retrieve(State(app): State<Arc<App>>, Path(id): Path<String>) -> Respon
 }
 
 async fn update(State(app): State<Arc<App>>, Path(id): Path<String>, request: Request) -> Response {
-    reply(updated(&app, &id, request).await)
+    reply(update_metadata(&app, &id, request).await)
 }
 
-async fn updated(app: &App, id: &str, request: Request) -> Result<Conversation, Error> {
+async fn update_metadata(app: &App, id: &str, request: Request) -> Result<Conversation, Error> {
     let metadata = body(app, request).await?.into_metadata()?;
     app.responses.set_metadata(id, metadata)
 }
@@ -108,10 +108,10 @@ async fn add_items(
     Path(id): Path<String>,
     request: Request,
 ) -> Response {
-    reply(added(&app, &id, request).await)
+    reply(insert_items(&app, &id, request).await)
 }
 
-async fn added(app: &App, id: &str, request: Request) -> Result<ItemList, Error> {
+async fn insert_items(app: &App, id: &str, request: Request) -> Result<ItemList, Error> {
     let body = body(app, request).await?;
     app.responses
         .add_items(id, |earlier| body.into_items(earlier, &context()))
