@@ -18,7 +18,7 @@ impl ArgumentsWriter {
     pub(super) fn key(&mut self, key: &str, out: &mut Sink) {
         let before = if self.count == 0 { "{" } else { ", " };
         self.count += 1;
-        out.arguments(&format!("{before}{}: ", quoted(key)));
+        out.arguments(&format!("{before}{}: ", quote(key)));
     }
 
     /// Text that is no parameter, for the caller to see what the model did.
@@ -45,13 +45,13 @@ impl ArgumentsWriter {
 }
 
 /// A JSON string.
-pub(super) fn quoted(text: &str) -> String {
+pub(super) fn quote(text: &str) -> String {
     Value::from(text).to_string()
 }
 
 /// What stands between the quotes of a JSON string.
-pub(super) fn escaped(text: &str) -> String {
-    let quoted = quoted(text);
+pub(super) fn escape(text: &str) -> String {
+    let quoted = quote(text);
     quoted[1..quoted.len() - 1].to_owned()
 }
 
@@ -63,7 +63,7 @@ pub(super) fn is_text(types: &BTreeSet<&str>) -> bool {
 /// The JSON of a value that came as bare text, by the types its schema allows.
 pub(super) fn typed(text: &str, types: &BTreeSet<&str>) -> String {
     if is_text(types) {
-        return quoted(text);
+        return quote(text);
     }
     // Some models write Python's words.
     let bare = match text.trim() {
@@ -77,7 +77,7 @@ pub(super) fn typed(text: &str, types: &BTreeSet<&str>) -> String {
     if is_json && allows(types, bare) {
         bare.into()
     } else {
-        quoted(text)
+        quote(text)
     }
 }
 

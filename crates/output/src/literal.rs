@@ -1,6 +1,6 @@
 //! Values as Python or Gemma writes them, turned into JSON.
 
-use super::{argument::quoted, value_end::Quotes};
+use super::{argument::quote, value_end::Quotes};
 
 /// Brackets deeper than this are not read.
 const DEPTH_LIMIT: usize = 64;
@@ -43,7 +43,7 @@ impl Literal<'_> {
             '{' => self.object(depth),
             _ => match self.string() {
                 Some(text) => {
-                    self.out.push_str(&quoted(&text));
+                    self.out.push_str(&quote(&text));
                     Some(())
                 }
                 None => self.word(),
@@ -79,7 +79,7 @@ impl Literal<'_> {
             }
             is_first = false;
             let key = self.key()?;
-            self.out.push_str(&quoted(&key));
+            self.out.push_str(&quote(&key));
             self.out.push_str(": ");
             self.value(depth - 1)?;
             if !self.takes(',') && !self.peeks('}') {
@@ -151,7 +151,7 @@ impl Literal<'_> {
             "False" | "false" => "false".into(),
             "None" | "null" => "null".into(),
             _ => number(word).or_else(|| {
-                (self.quotes == Quotes::Gemma && !word.is_empty()).then(|| quoted(word))
+                (self.quotes == Quotes::Gemma && !word.is_empty()).then(|| quote(word))
             })?,
         };
         self.out.push_str(&json);

@@ -5,7 +5,7 @@ use macmlx_inference::{Grammar, InferenceError, ToolChoice, ToolDefinition};
 use super::{
     answer,
     calls::{Callable, Calls, Marked, Wanted},
-    pattern::{Pattern, escaped},
+    pattern::{Pattern, escape},
     rules::{Rules, Symbol},
     schema,
     vocabulary::Vocabulary,
@@ -227,7 +227,7 @@ impl OutputGrammar<'_> {
             .open_at_start(&tools)
             .iter()
             .map(|start| {
-                let characters = start.chars().map(|c| escaped(&c.to_string()));
+                let characters = start.chars().map(|c| escape(&c.to_string()));
                 characters.collect::<Vec<_>>().join(r"\s*")
             })
             .collect();
@@ -243,7 +243,7 @@ impl OutputGrammar<'_> {
                 let close = format.close().filter(|_| format.kind() == Kind::Reasoning);
                 format.silent().iter().copied().chain(close)
             })
-            .map(escaped)
+            .map(escape)
             .collect();
         let prose = prose.except(&format!(r"\s*({starts})(?s:.*)"));
         if anew.is_empty() {

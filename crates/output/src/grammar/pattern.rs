@@ -24,7 +24,7 @@ impl Pattern {
 
     /// This text only.
     pub fn exactly(text: &str) -> Self {
-        Self(quoted(text))
+        Self(quote(text))
     }
 
     /// What a regular expression matches as a whole, in the syntax of Rust's `regex`.
@@ -74,7 +74,7 @@ impl Pattern {
         if texts.is_empty() {
             return self.clone();
         }
-        let texts: Vec<String> = texts.iter().map(|text| escaped(text)).collect();
+        let texts: Vec<String> = texts.iter().map(|text| escape(text)).collect();
         self.except(&texts.join("|"))
     }
 
@@ -84,7 +84,7 @@ impl Pattern {
         let markers: Vec<String> = markers
             .iter()
             .filter(|marker| !marker.is_empty())
-            .map(|marker| escaped(marker))
+            .map(|marker| escape(marker))
             .collect();
         if markers.is_empty() {
             return self.clone();
@@ -94,12 +94,12 @@ impl Pattern {
 }
 
 /// A string literal of Lark's.
-pub(super) fn quoted(text: &str) -> String {
+pub(super) fn quote(text: &str) -> String {
     Value::from(text).to_string()
 }
 
 /// A regular expression for exactly this text.
-pub(super) fn escaped(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let mut regex = String::with_capacity(text.len());
     for character in text.chars() {
         if r"\.+*?()|[]{}^$#&-~".contains(character) {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     calls::Callable,
-    pattern::{Pattern, quoted},
+    pattern::{Pattern, quote},
     schema,
     vocabulary::Vocabulary,
 };
@@ -116,13 +116,13 @@ impl<'a> Rules<'a> {
             let (start, end) =
                 special.map_or((rest.len(), rest.len()), |(at, len, _)| (at, at + len));
             if start > 0 {
-                parts.push(quoted(&rest[..start]));
+                parts.push(quote(&rest[..start]));
             }
             parts.extend(special.map(|(.., id)| format!("<[{id}]>")));
             rest = &rest[end..];
         }
         if parts.is_empty() {
-            parts.push(quoted(""));
+            parts.push(quote(""));
         }
         Symbol(parts.join(" "))
     }

@@ -5,7 +5,7 @@
 
 use crate::{
     Block, Sink, Step, Tools,
-    argument::{ArgumentsWriter, escaped, is_text, quoted, typed},
+    argument::{ArgumentsWriter, escape, is_text, quote, typed},
     readers::{tagged_format::Tags, tagged_value::Value},
     scan::{certain, first_of, space, starts_with_any},
     value_end::{End, Quotes, ValueEnd},
@@ -281,7 +281,7 @@ impl TaggedCalls {
         if sure == 0 {
             return Step::Wait;
         }
-        out.arguments(&escaped(&text[..sure]));
+        out.arguments(&escape(&text[..sure]));
         Step::Took(sure)
     }
 
@@ -295,7 +295,7 @@ impl TaggedCalls {
             body
         };
         if value.is_text {
-            out.arguments(&escaped(body));
+            out.arguments(&escape(body));
             out.arguments("\"");
         } else {
             out.arguments(&typed(body, &self.tools.types(&self.tool, &value.key)));
@@ -310,9 +310,9 @@ impl TaggedCalls {
             return Step::Wait;
         };
         if value.is_text {
-            out.arguments(&escaped(text));
+            out.arguments(&escape(text));
         } else {
-            let quoted = quoted(text);
+            let quoted = quote(text);
             out.arguments(&quoted[..quoted.len() - 1]);
         }
         out.end();
