@@ -26,20 +26,20 @@ const DEFAULT_LIMIT: u32 = 30;
 const MAX_LIMIT: u32 = 100;
 
 /// What the hub routes act on.
-pub struct Sources {
+pub struct HubSources {
     pub connection: Arc<Connection>,
     /// The local models, to say which models are here already and which can run here.
     pub models: Arc<Models>,
 }
 
-impl fmt::Debug for Sources {
+impl fmt::Debug for HubSources {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Sources").finish_non_exhaustive()
+        formatter.debug_struct("HubSources").finish_non_exhaustive()
     }
 }
 
 /// `/x/hub`.
-pub fn routes() -> OpenApiRouter<Arc<Sources>> {
+pub fn routes() -> OpenApiRouter<Arc<HubSources>> {
     OpenApiRouter::new()
         .routes(routes!(search_hub))
         .routes(routes!(hub_model))
@@ -172,7 +172,7 @@ struct HubFile {
     )
 )]
 async fn search_hub(
-    State(sources): State<Arc<Sources>>,
+    State(sources): State<Arc<HubSources>>,
     Asked(asked): Asked<SearchQuery>,
 ) -> Result<Json<HubModels>, Problem> {
     let limit = asked.limit.unwrap_or(DEFAULT_LIMIT);
@@ -228,7 +228,7 @@ struct RevisionQuery {
     )
 )]
 async fn hub_model(
-    State(sources): State<Arc<Sources>>,
+    State(sources): State<Arc<HubSources>>,
     Path(id): Path<String>,
     Asked(asked): Asked<RevisionQuery>,
 ) -> Result<Json<HubModelDetail>, Problem> {
@@ -252,7 +252,7 @@ async fn look(hub: &Hub, reference: &Reference) -> Result<(Repository, Card), Er
 }
 
 /// Blocks.
-fn detail(sources: &Sources, repository: Repository, card: Card) -> HubModelDetail {
+fn detail(sources: &HubSources, repository: Repository, card: Card) -> HubModelDetail {
     let download_bytes = repository.download_bytes();
     let weights_bytes = repository.weights_bytes();
     let model = model(sources, repository.listed);
@@ -318,13 +318,13 @@ fn context_length(config: &Value) -> Option<u32> {
     u32::try_from(length).ok()
 }
 
-fn other_models_bytes(sources: &Sources, id: &str) -> u64 {
+fn other_models_bytes(sources: &HubSources, id: &str) -> u64 {
     let loaded = sources.models.backend.loaded();
     let others = loaded.iter().filter(|model| model.id != id);
     others.map(|model| model.memory_bytes).sum()
 }
 
-fn model(sources: &Sources, listed: Listed) -> HubModel {
+fn model(sources: &HubSources, listed: Listed) -> HubModel {
     let (author, name) = listed.id.split_once('/').unwrap_or(("", &listed.id));
     HubModel {
         author: author.to_owned(),
@@ -350,7 +350,7 @@ fn model(sources: &Sources, listed: Listed) -> HubModel {
 }
 
 /// The hub of the moment; reading the token may block.
-async fn hub(sources: &Sources) -> Result<Hub, Problem> {
+async fn hub(sources: &HubSources) -> Result<Hub, Problem> {
     let connection = sources.connection.clone();
     blocking(move || connection.hub())
         .await?

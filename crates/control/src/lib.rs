@@ -66,11 +66,11 @@ macro_rules! areas {
 }
 
 areas! {
-    status: Arc<status::Sources>,
+    status: Arc<status::StatusSources>,
     door: Arc<dyn door::Door>,
     events: Arc<events::Events>,
     models: Arc<models::Models>,
-    hub: Arc<hub::Sources>,
+    hub: Arc<hub::HubSources>,
     downloads: macmlx_store::downloads::Downloads,
     settings: Arc<settings::SettingsSources>,
     keys: Arc<keys::Keys>,

@@ -17,7 +17,7 @@ use crate::{
 
 /// What the status is made of.
 #[derive(Clone)]
-pub struct Sources {
+pub struct StatusSources {
     pub backend: Arc<dyn Backend>,
     pub catalog: Arc<dyn Catalog>,
     pub activity: Arc<Activity>,
@@ -44,17 +44,17 @@ pub enum Owner {
     Gui,
 }
 
-impl std::fmt::Debug for Sources {
+impl std::fmt::Debug for StatusSources {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
-            .debug_struct("Sources")
+            .debug_struct("StatusSources")
             .field("home", &self.home)
             .finish_non_exhaustive()
     }
 }
 
 /// `/x/status` and `/x/shutdown`.
-pub fn routes() -> OpenApiRouter<Arc<Sources>> {
+pub fn routes() -> OpenApiRouter<Arc<StatusSources>> {
     OpenApiRouter::new()
         .routes(routes!(status))
         .routes(routes!(shut_down))
@@ -68,7 +68,7 @@ struct Stopping {
 
 /// End the whole process in order.
 #[utoipa::path(post, path = "/x/shutdown", responses((status = 202, body = Stopping)))]
-async fn shut_down(State(sources): State<Arc<Sources>>) -> (StatusCode, Json<Stopping>) {
+async fn shut_down(State(sources): State<Arc<StatusSources>>) -> (StatusCode, Json<Stopping>) {
     (sources.shut_down)();
     (StatusCode::ACCEPTED, Json(Stopping { status: "stopping" }))
 }
@@ -149,7 +149,7 @@ impl From<LoadedModel> for LoadedModelStatus {
 
 /// Tell what the application holds and has done.
 #[utoipa::path(get, path = "/x/status", responses((status = 200, body = Status)))]
-async fn status(State(sources): State<Arc<Sources>>) -> Result<Json<Status>, Problem> {
+async fn status(State(sources): State<Arc<StatusSources>>) -> Result<Json<Status>, Problem> {
     let models: Vec<LoadedModelStatus> = sources
         .backend
         .loaded()

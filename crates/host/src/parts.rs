@@ -16,7 +16,7 @@ use macmlx_control::{
     models::{Models, TraitsCache},
     parameters::ParameterSources,
     settings::SettingsSources,
-    status::{self, Sources},
+    status::{self, StatusSources},
 };
 use macmlx_inference::{Backend, Catalog, ModelCard, TimeToLive};
 use macmlx_mcp::{Approvals, LoginShell, Pool, PoolSetup, ToolLoop};
@@ -165,7 +165,7 @@ impl Parts {
         let approvals = Arc::new(Approvals::new(self.pool.policies().clone()));
         let control = macmlx_control::router(Control {
             token: self.control_token.clone(),
-            status: Arc::new(Sources {
+            status: Arc::new(StatusSources {
                 backend: backend.clone(),
                 catalog: self.names.clone(),
                 activity: self.activity.clone(),
@@ -182,7 +182,7 @@ impl Parts {
             }),
             door: self.door.clone(),
             events: self.events.clone(),
-            hub: Arc::new(hub::Sources {
+            hub: Arc::new(hub::HubSources {
                 connection: host.hub(),
                 models: models.clone(),
             }),

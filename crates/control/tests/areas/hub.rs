@@ -8,7 +8,7 @@ use macmlx_control::{
     downloads,
     events::Event,
     guarded,
-    hub::{self, Sources},
+    hub::{self, HubSources},
 };
 use macmlx_store::{
     downloads::{Downloads, Options, Places},
@@ -94,7 +94,7 @@ impl Place {
         };
         let jobs = Downloads::open(places, connection.clone(), options);
         let task = tokio::spawn(downloads::announce(jobs.clone(), running.events.clone()));
-        let sources = Sources {
+        let sources = HubSources {
             connection,
             models: running.models.clone(),
         };

@@ -28,7 +28,7 @@ use macmlx_control::{
     logs,
     models::{self, Models, TraitsCache},
     settings::{self, SettingsSources},
-    status::{self, Owner, Sources},
+    status::{self, Owner, StatusSources},
 };
 use macmlx_fit::{Budget, Machine, Precision};
 use macmlx_inference::{
@@ -145,7 +145,7 @@ impl Running {
         let aliases = Arc::new(Aliases::new(&home));
         let keys = Arc::new(ApiKeys::new(&home));
         let flag = stopped.clone();
-        let sources = Sources {
+        let sources = StatusSources {
             backend: backend.clone(),
             catalog: catalog.clone(),
             activity: activity.clone(),
