@@ -56,7 +56,7 @@ impl Draft {
                             );
                         });
                         check_tokens(&param, ids.iter().copied(), profile.vocab_size)
-                            .map_err(|error| of_another_tokenizer(error, &param))?;
+                            .map_err(|error| of_another_tokenizer(&error, &param))?;
                         encoder.tokens(ids, request.overflow, &param)
                     }
                 }
@@ -100,7 +100,7 @@ impl Draft {
 
 /// Says what to do about tokens that the model does not have: clients of `OpenAI` count with that
 /// one's tokenizer.
-fn of_another_tokenizer(error: InferenceError, param: &str) -> InferenceError {
+fn of_another_tokenizer(error: &InferenceError, param: &str) -> InferenceError {
     invalid(
         param,
         &format!(

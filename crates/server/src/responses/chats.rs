@@ -25,7 +25,7 @@ pub(crate) type Turns = Vec<Arc<Kept>>;
 pub(crate) struct Chats {
     limits: Limits,
     meter: Meter,
-    shelf: Mutex<Shelf>,
+    kept: Mutex<Shelf>,
 }
 
 #[derive(Debug, Default)]
@@ -45,36 +45,36 @@ impl Chats {
     }
 
     /// The turns up to a response.
-    pub(crate) fn turns(&self, id: &str) -> Option<Turns> {
-        let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
-        shelf.clock += 1;
-        let now = shelf.clock;
-        let (last_used, turns) = shelf.responses.get_mut(id)?;
+    pub(crate) fn turns(&self, response: &str) -> Option<Turns> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.clock += 1;
+        let now = kept.clock;
+        let (last_used, turns) = kept.responses.get_mut(response)?;
         *last_used = now;
         Some(turns.clone())
     }
 
     /// Keeps a response that came after `past`.
-    fn keep(&self, id: &str, past: &Turns, said: Vec<Message>) {
+    fn keep(&self, id: &str, past: &Turns, said: &[Message]) {
         let said = said.iter().map(|turn| {
             let turn = serde_json::to_value(turn).unwrap_or_default();
             Kept::new(turn, &self.meter)
         });
         let turns = past.iter().cloned().chain(said).collect();
-        let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
-        shelf.clock += 1;
-        let now = shelf.clock;
-        shelf.responses.insert(id.to_owned(), (now, turns));
-        while shelf.responses.len() > self.limits.responses
-            || (self.meter.bytes() > self.limits.bytes && !shelf.responses.is_empty())
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.clock += 1;
+        let now = kept.clock;
+        kept.responses.insert(id.to_owned(), (now, turns));
+        while kept.responses.len() > self.limits.responses
+            || (self.meter.bytes() > self.limits.bytes && !kept.responses.is_empty())
         {
-            let oldest = shelf
+            let oldest = kept
                 .responses
                 .iter()
                 .min_by_key(|(_, (last_used, _))| *last_used)
                 .map(|(id, _)| id.clone());
             let Some(oldest) = oldest else { return };
-            shelf.responses.remove(&oldest);
+            kept.responses.remove(&oldest);
         }
     }
 }
@@ -105,7 +105,7 @@ impl StreamEncoder for Remembering {
         // Before the client reads the last frame: it may come back with the id at once.
         if is_last && self.wants_store {
             let (id, said) = self.encoder.finished();
-            self.chats.keep(id, &self.past, said);
+            self.chats.keep(id, &self.past, &said);
         }
         frames
     }
@@ -141,13 +141,13 @@ mod tests {
     fn a_response_has_all_turns_before_it_and_the_oldest_makes_way() {
         let chats = Chats::new(limits(2, 1_000_000));
         let turn = |text: &str| vec![Message::text(Role::User, text)];
-        chats.keep("a", &Vec::new(), turn("one"));
-        chats.keep("b", &chats.turns("a").unwrap(), turn("two"));
+        chats.keep("a", &Vec::new(), &turn("one"));
+        chats.keep("b", &chats.turns("a").unwrap(), &turn("two"));
         let all = messages(&chats.turns("b").unwrap());
         assert_eq!(all, [turn("one"), turn("two")].concat());
         // Used more recently than `b`.
         chats.turns("a").unwrap();
-        chats.keep("c", &Vec::new(), turn("three"));
+        chats.keep("c", &Vec::new(), &turn("three"));
         assert!(chats.turns("b").is_none());
         assert!(chats.turns("a").is_some() && chats.turns("c").is_some());
     }
@@ -157,7 +157,7 @@ mod tests {
         let chats = Chats::new(limits(100, 5_000));
         for id in ["a", "b", "c"] {
             let long = Message::text(Role::User, "x".repeat(3_000));
-            chats.keep(id, &Vec::new(), vec![long]);
+            chats.keep(id, &Vec::new(), &[long]);
         }
         assert!(chats.turns("a").is_none() && chats.turns("b").is_none());
         assert!(chats.turns("c").is_some());
