@@ -99,11 +99,9 @@ fn clippy_for_macos() -> Result<()> {
     shell::run(
         Command::new("bash")
             .current_dir(workspace::root())
-            // Cargo's own, which would bring this toolchain's compiler and library into the other.
+            // Cargo points both at its own toolchain; the tool has another.
             .env_remove("LD_LIBRARY_PATH")
             .env_remove("RUSTUP_TOOLCHAIN")
-            // Cargo points it at the libraries of its own toolchain; the tool has another.
-            .env_remove("LD_LIBRARY_PATH")
             .arg(script)
             .args(["clippy", "--workspace", "--", "-D", "warnings"]),
     )
