@@ -9,7 +9,7 @@ use crate::{
     shape::{Shape, product},
 };
 
-/// Context that is assumed when nobody says, or the model's own where that is less.
+/// Context that is assumed when none is given, or the model's own where that is less.
 pub const DEFAULT_CONTEXT_TOKENS: u32 = 8192;
 
 /// Above this part of what there is, a model fits but leaves little for anything else.

@@ -15,7 +15,7 @@ use crate::{
 pub struct StoredWeights {
     /// Bytes of the files.
     pub size_bytes: u64,
-    /// Values of the model as it was made; `None` where nobody counted them.
+    /// Values of the model as it was made; `None` where they are not counted.
     pub parameters: Option<u64>,
 }
 

@@ -63,7 +63,7 @@ pub struct HfToken {
 }
 
 impl HfToken {
-    /// Returns the token that is kept in the home folder, or the one of the environment.
+    /// Holds the token that is kept in the home folder, and the one of the environment.
     pub fn new(home: &Home, from_environment: Option<String>) -> Self {
         Self {
             store: Box::new(SecretFile::new(home.hf_token_file())),

@@ -54,7 +54,7 @@ pub fn model_files_reply(error: &ModelFilesError) -> Reply {
     failed(status, kind, &error.to_string())
 }
 
-/// The reply to a question about a download that nobody began.
+/// The reply to a question about a download that was never begun.
 pub fn job_not_found(id: &str) -> Reply {
     failed(
         404,

@@ -88,7 +88,7 @@ impl Unload {
     }
 }
 
-/// A field that nobody knows is refused, as LM Studio does.
+/// An unknown field is refused, as LM Studio does.
 pub(super) fn refuse_others(body: &Value, known: &[&str]) -> Result<(), Error> {
     let unknown = body
         .as_object()

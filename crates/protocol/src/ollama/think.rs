@@ -7,7 +7,8 @@ use crate::Error;
 
 const LEVELS: &[&str] = &["low", "medium", "high", "max"];
 
-/// Reads the field. Without it, the model decides.
+/// Reads the field. Without it the chat template's default counts; with it a model that cannot be
+/// switched refuses the request.
 pub(super) fn read(value: Option<&Value>) -> Result<ReasoningOptions, Error> {
     let (enabled, effort) = match value {
         None | Some(Value::Null) => return Ok(ReasoningOptions::default()),

@@ -1,7 +1,7 @@
 //! `POST /v1/responses` and what belongs to it.
 //!
-//! The translation is pure: what earlier requests left behind ([`Past`]) is looked up by whoever
-//! keeps it, before. Requests say what they need with [`Request::follows`] and
+//! The translation is pure: what earlier requests left behind ([`Past`]) is looked up before, where
+//! it is kept. Requests say what they need with [`Request::follows`] and
 //! [`Request::references`].
 
 mod body;
