@@ -24,7 +24,7 @@ def launch(run: Run) -> Launch:
                 "input": ["text"],
                 "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0},
                 "contextWindow": 32768,
-                "maxTokens": 4096,
+                "maxTokens": 64 if run.wants_short_answer else 4096,
             }
         ],
     }
