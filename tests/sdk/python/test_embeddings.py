@@ -135,6 +135,11 @@ async def test_many_at_once(async_client):
         assert_near(vector, found[index % 3])
 
 
+def test_no_dimensions_are_the_models_own(client):
+    whole = vectors(client, CAT)[0]
+    assert_near(vectors(client, CAT, dimensions=0)[0], whole)
+
+
 def test_texts_that_are_too_long(client):
     with pytest.raises(openai.BadRequestError) as caught:
         vectors(client, [CAT, TOO_LONG])
@@ -151,7 +156,7 @@ def test_texts_that_are_too_long(client):
         ({"input": ["a"] * 2049}, "input"),
         ({"input": [10**7]}, "input"),
         ({"dimensions": FEATURES + 1}, "dimensions"),
-        ({"dimensions": 0}, "dimensions"),
+        ({"dimensions": 1.5}, "dimensions"),
         ({"model": CHAT}, "model"),
         ({"model": RERANKER}, "model"),
         ({"extra_body": {"input_type": "query"}}, "input_type"),

@@ -71,6 +71,13 @@ def test_schemas_are_enforced_however_strict(client, strict):
     assert echoed == FORMAT | strict
 
 
+def test_the_format_as_chat_has_it(client):
+    named = {name: FORMAT[name] for name in ["name", "schema"]}
+    form = {"type": "json_schema", "json_schema": named}
+    reply = client.responses.create(**ASK, **draw(seed=2, response_format=form))
+    Pet.model_validate_json(reply.output_text)
+
+
 @pytest.mark.parametrize("streamed", [False, True])
 def test_a_limit_within_the_answer(client, streamed):
     options = ASK | {"max_output_tokens": 16, "text": {"format": FORMAT}}
@@ -201,7 +208,6 @@ def test_custom_tool_held_to_a_regex(client, streamed):
     [
         ({"text": {"format": FORMAT | {"schema": UNIQUE}}}, "text.format.schema"),
         ({"text": {"format": {"type": "grammar"}}}, "text.format.type"),
-        ({"extra_body": {"response_format": {"type": "json_object"}}}, "response_format"),
     ],
 )
 def test_what_cannot_be_enforced_is_refused_by_name(client, options, param):
