@@ -13,7 +13,8 @@ PROVIDERS = {
 
 def configuration(run: Run) -> dict:
     """Also that of its descendants."""
-    model = {"tool_call": True, "limit": {"context": 32768, "output": 4096}}
+    output = 64 if run.wants_short_answer else 4096
+    model = {"tool_call": True, "limit": {"context": 32768, "output": output}}
     provider = {
         "npm": PROVIDERS[run.wire],
         "options": {"baseURL": run.openai_url, "apiKey": "local"},
@@ -22,6 +23,8 @@ def configuration(run: Run) -> dict:
     return {
         "provider": {"local": provider},
         "model": f"local/{run.model}",
+        # A prompt that is too long would have the model summarise an empty conversation.
+        "compaction": {"auto": False},
         "autoupdate": False,
         "share": "disabled",
     }
