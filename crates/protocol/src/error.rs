@@ -40,6 +40,11 @@ pub enum Error {
     WrongMethod { method: String, path: String },
     #[error("the request body is larger than {limit_bytes} bytes")]
     TooLarge { limit_bytes: usize },
+    /// The body came too slowly.
+    #[error("the request body stopped coming")]
+    SlowBody,
+    #[error("too many connections are open; close some or try again")]
+    TooManyConnections,
     /// The body is compressed in a way that is not taken.
     #[error(
         "the content encoding `{encoding}` is not supported; send the body plain or as one of {}",

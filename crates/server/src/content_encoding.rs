@@ -23,6 +23,7 @@ use futures::{
 use macmlx_protocol::Error;
 use tokio::io::{AsyncBufReadExt, AsyncRead};
 use tokio_util::io::{ReaderStream, StreamReader};
+use tower_http::timeout::TimeoutError;
 
 use crate::{dialect, router::App};
 
@@ -103,6 +104,12 @@ pub(crate) fn read_error(error: &axum::Error, limit_bytes: usize) -> Error {
         std::iter::successors(Some(error as &(dyn std::error::Error + 'static)), |error| {
             error.source()
         });
+    if causes
+        .clone()
+        .any(<dyn std::error::Error>::is::<TimeoutError>)
+    {
+        return Error::SlowBody;
+    }
     let mut failures = causes.filter_map(|cause| failure(cause.downcast_ref()?));
     match failures.next() {
         Some(Failure::TooLarge) => Error::TooLarge { limit_bytes },

@@ -18,6 +18,7 @@
 mod api;
 mod choice;
 mod closing;
+mod connections;
 mod content_encoding;
 mod dialect;
 mod door;
@@ -36,6 +37,7 @@ mod routes;
 mod running;
 mod visitors;
 
+pub use connections::ConnectionLimits;
 pub use door::InProcess;
 pub use listener::{BindError, IfBusy, Listener, bind, serve};
 pub use options::{ApiKey, ApiKeySource, Options};

@@ -1,30 +1,37 @@
 //! The TCP door: finding a port, serving, and closing without cutting anyone off.
 
 use std::{
-    future::{Future, IntoFuture},
+    future::Future,
     io,
     net::SocketAddr,
     sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
 
-use axum::{Extension, Router, ServiceExt, extract::Request, serve::ListenerExt};
+use axum::{Extension, Router};
 use futures::{FutureExt, future::select_all};
 use tokio::{
     net::{TcpListener, TcpStream, lookup_host},
-    sync::{oneshot, watch},
-    time::sleep,
+    sync::{Semaphore, watch},
+    task::JoinSet,
+    time::timeout,
 };
 
-use tower::ServiceExt as _;
-
-use crate::{closing::Closing, door::Door, options::Options, route_path::normalize};
+use crate::{
+    closing::Closing,
+    connections::{ConnectionLimits, serve_connection, turn_away},
+    door::Door,
+    options::Options,
+};
 
 /// How many ports after the wanted one are tried.
 const FALLBACK_PORTS: u16 = 20;
 
 /// How many ports the system is asked for until one is free on all addresses.
 const FREE_PORT_TRIES: usize = 8;
+
+/// How many connections are told at once that there are too many; more are closed without a word.
+const FAREWELLS: usize = 32;
 
 /// How long streams have to write their last frame.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -36,6 +43,7 @@ pub struct Listener {
     address: SocketAddr,
     /// True if there were keys when the port was opened.
     has_asked: Arc<AtomicBool>,
+    limits: ConnectionLimits,
 }
 
 impl Listener {
@@ -60,15 +68,13 @@ struct Accepting {
     _holding: watch::Receiver<()>,
 }
 
-impl axum::serve::Listener for Accepting {
-    type Io = TcpStream;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (TcpStream, SocketAddr) {
+impl Accepting {
+    async fn accept(&mut self) -> TcpStream {
         // The trait's, which tries again after what is no failure of the port.
         let accepting = self.tcp.iter_mut();
         let accepting = accepting.map(|tcp| axum::serve::Listener::accept(tcp).boxed());
-        select_all(accepting).await.0
+        let ((stream, _), ..) = select_all(accepting).await;
+        stream
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -144,7 +150,7 @@ pub async fn bind(
         IfBusy::NextFree | IfBusy::Fail => port,
     };
     for port in port..=last_port {
-        match listen(&addresses, port, options.asks_for_key()).await {
+        match listen(&addresses, port, options).await {
             Ok(listener) => return Ok(listener),
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
             Err(source) => {
@@ -168,7 +174,7 @@ pub async fn bind(
     })
 }
 
-async fn listen(addresses: &[SocketAddr], port: u16, asks_for_key: bool) -> io::Result<Listener> {
+async fn listen(addresses: &[SocketAddr], port: u16, options: &Options) -> io::Result<Listener> {
     let mut tries = FREE_PORT_TRIES;
     let tcp = loop {
         match listen_on_all(addresses, port).await {
@@ -186,9 +192,10 @@ async fn listen(addresses: &[SocketAddr], port: u16, asks_for_key: bool) -> io::
         _holding: holding,
     };
     Ok(Listener {
-        address: axum::serve::Listener::local_addr(&tcp)?,
+        address: tcp.local_addr()?,
         tcp,
-        has_asked: Arc::new(AtomicBool::new(asks_for_key)),
+        has_asked: Arc::new(AtomicBool::new(options.asks_for_key())),
+        limits: options.connections,
     })
 }
 
@@ -230,34 +237,65 @@ pub async fn serve(
     grace: Duration,
 ) -> io::Result<()> {
     let (close, closing) = Closing::pair();
-    let (announce, announced) = oneshot::channel();
     let door = Door::Port {
         has_asked: listener.has_asked,
     };
-    let tcp = listener.tcp.tap_io(send_at_once);
-    let router = router.layer(Extension(closing)).layer(Extension(door));
-    let service = ServiceExt::<Request>::into_make_service(router.map_request(normalize));
-    let server = axum::serve(tcp, service).with_graceful_shutdown(async move {
-        shutdown.await;
-        // The send fails only if `serve` itself was dropped.
-        let _ = announce.send(());
-    });
-    let deadline = async move {
-        if announced.await.is_err() {
-            std::future::pending::<()>().await;
-        }
-        sleep(grace).await;
-        let _ = close.send(true);
-        sleep(LAST_WORDS).await;
-    };
+    // Built once, so that connections share it.
+    let router = router
+        .layer(Extension(closing))
+        .layer(Extension(door))
+        .with_state(());
+    let (stop, stopping) = watch::channel(false);
+    let mut connections = JoinSet::new();
+    let accepting = accept_all(
+        listener.tcp,
+        router,
+        listener.limits,
+        &stopping,
+        &mut connections,
+    );
     tokio::select! {
-        result = server.into_future() => result,
-        () = deadline => Ok(()),
+        () = accepting => {}
+        () = shutdown => {}
+    }
+    stop.send_replace(true);
+    let ended = async { while connections.join_next().await.is_some() {} };
+    if timeout(grace, ended).await.is_err() {
+        close.send_replace(true);
+        let ended = async { while connections.join_next().await.is_some() {} };
+        // What does not end in time ends with the set.
+        let _ = timeout(LAST_WORDS, ended).await;
+    }
+    Ok(())
+}
+
+/// Takes connections for ever.
+async fn accept_all(
+    mut tcp: Accepting,
+    router: Router,
+    limits: ConnectionLimits,
+    stopping: &watch::Receiver<bool>,
+    connections: &mut JoinSet<()>,
+) {
+    let places = Arc::new(Semaphore::new(limits.count));
+    let farewells = Arc::new(Semaphore::new(FAREWELLS));
+    loop {
+        let stream = tokio::select! {
+            stream = tcp.accept() => stream,
+            Some(_) = connections.join_next() => continue,
+        };
+        send_at_once(&stream);
+        if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
+            let (router, stopping) = (router.clone(), stopping.clone());
+            connections.spawn(serve_connection(stream, router, limits, stopping, place));
+        } else if let Ok(place) = Arc::clone(&farewells).try_acquire_owned() {
+            connections.spawn(turn_away(stream, limits, place));
+        }
     }
 }
 
 /// A token is a small packet that must not wait for the next one.
-fn send_at_once(stream: &mut TcpStream) {
+fn send_at_once(stream: &TcpStream) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot set TCP_NODELAY");
     }

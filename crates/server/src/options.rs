@@ -6,7 +6,7 @@ use axum::response::Response;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::visitors::Visitors;
+use crate::{connections::ConnectionLimits, visitors::Visitors};
 
 /// How the server behaves. The default is open to this machine only, without a key.
 #[derive(Debug, Clone)]
@@ -26,6 +26,8 @@ pub struct Options {
     pub keep_alive: Duration,
     /// Larger request bodies get 413.
     pub body_limit_bytes: usize,
+    /// How many connections there may be, and for how long.
+    pub connections: ConnectionLimits,
     /// What browsers get at `/`, where other clients are told that Ollama is running.
     pub front_page: Option<fn() -> Response>,
 }
@@ -40,6 +42,7 @@ impl Default for Options {
             visitors: None,
             keep_alive: Duration::from_secs(10),
             body_limit_bytes: 64 * 1024 * 1024,
+            connections: ConnectionLimits::default(),
             front_page: None,
         }
     }

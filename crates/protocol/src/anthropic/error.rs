@@ -112,9 +112,11 @@ fn classify(error: &Error) -> (u16, ErrorType) {
         Error::Forbidden { .. } => (403, ErrorType::PermissionError),
         Error::NoRoute { .. } | Error::NotKept { .. } => (404, ErrorType::NotFoundError),
         Error::WrongMethod { .. } => (405, ErrorType::InvalidRequestError),
+        Error::SlowBody => (408, ErrorType::InvalidRequestError),
         Error::TooLarge { .. } => (413, ErrorType::RequestTooLarge),
         Error::UnsupportedEncoding { .. } => (415, ErrorType::InvalidRequestError),
         Error::Internal => (500, ErrorType::ApiError),
+        Error::TooManyConnections => (503, ErrorType::OverloadedError),
         Error::Inference(error) => classify_inference(error),
     }
 }

@@ -12,7 +12,8 @@ const RETRY_AFTER: &str = "1";
 pub fn reply(error: &Error) -> Reply {
     let described = describe(error);
     let headers = match error {
-        Error::Inference(InferenceError::Overloaded | InferenceError::ShuttingDown) => {
+        Error::TooManyConnections
+        | Error::Inference(InferenceError::Overloaded | InferenceError::ShuttingDown) => {
             vec![("retry-after", RETRY_AFTER.to_owned())]
         }
         Error::UnsupportedEncoding { .. } => {
@@ -113,11 +114,13 @@ fn describe(error: &Error) -> Description {
             .param(param.clone()),
         Error::NoRoute { .. } => Description::new(404, error).code("unknown_url"),
         Error::WrongMethod { .. } => Description::new(405, error).code("method_not_supported"),
+        Error::SlowBody => Description::new(408, error).code("request_timeout"),
         Error::TooLarge { .. } => Description::new(413, error).code("request_too_large"),
         Error::UnsupportedEncoding { .. } => {
             Description::new(415, error).code("unsupported_content_encoding")
         }
         Error::Internal => Description::new(500, error).code("internal_error"),
+        Error::TooManyConnections => Description::new(503, error).code("too_many_connections"),
         Error::Inference(error) => describe_inference(error),
     }
 }

@@ -7,6 +7,7 @@
 )]
 
 mod anthropic;
+mod connections;
 mod content_encoding;
 mod encoding;
 mod guards;
