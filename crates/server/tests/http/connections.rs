@@ -140,7 +140,7 @@ async fn one_too_many_is_told_so_and_a_later_one_is_served() {
         ..ConnectionLimits::default()
     });
     let server = start(ScriptedBackend::default(), options).await;
-    let mut served = Vec::new();
+    let mut places = Vec::new();
     for _ in 0..2 {
         let mut connection = connect(&server).await;
         connection
@@ -150,7 +150,7 @@ async fn one_too_many_is_told_so_and_a_later_one_is_served() {
         let mut head = [0; 12];
         connection.read_exact(&mut head).await.unwrap();
         assert_eq!(&head, b"HTTP/1.1 200");
-        served.push(connection);
+        places.push(connection);
     }
     for (path, kind) in [("/v1/models", "/error/code"), ("/api/tags", "/error")] {
         let mut connection = connect(&server).await;
@@ -162,7 +162,7 @@ async fn one_too_many_is_told_so_and_a_later_one_is_served() {
         assert!(body.pointer(kind).unwrap().is_string(), "{path}: {body}");
         assert!(answer.to_lowercase().contains("retry-after: 1"), "{answer}");
     }
-    drop(served);
+    drop(places);
     // The place is free once the server has seen the connection end.
     let client = Client::builder().pool_max_idle_per_host(0).build().unwrap();
     while client
