@@ -19,8 +19,7 @@ mod state;
 mod status;
 mod watch;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
+use parking_lot::{Mutex, MutexGuard};
 use tauri::{
     AppHandle, Manager as _, Wry,
     menu::{IsMenuItem, Menu, MenuId},
@@ -158,6 +157,6 @@ impl Tray {
     }
 
     fn shown(&self) -> MutexGuard<'_, Shown> {
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shown.lock()
     }
 }

@@ -2,14 +2,12 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
 use macmlx_inference::Usage;
+use parking_lot::Mutex;
 use tokio::{sync::watch, time::Instant};
 
 use crate::{
@@ -55,7 +53,7 @@ impl Activity {
 
     /// Ids of the models that are being loaded.
     pub fn loading(&self) -> Vec<String> {
-        lock(&self.loading).keys().cloned().collect()
+        self.loading.lock().keys().cloned().collect()
     }
 
     /// The last few seconds; nothing when nothing runs.
@@ -65,7 +63,7 @@ impl Activity {
             return Throughput::default();
         }
         let (decode_tokens_per_second, prompt_tokens_per_second) =
-            lock(&self.rates).now(Instant::now());
+            self.rates.lock().now(Instant::now());
         Throughput {
             decode_tokens_per_second,
             prompt_tokens_per_second,
@@ -129,16 +127,16 @@ impl Activity {
 
     /// Tokens as they come; none at all say that work began.
     pub(crate) fn count(&self, decoded: u64, prompt: u64) {
-        lock(&self.rates).add(Instant::now(), decoded, prompt);
+        self.rates.lock().add(Instant::now(), decoded, prompt);
     }
 
     pub(crate) fn begin_loading(&self, id: &str) {
-        *lock(&self.loading).entry(id.to_owned()).or_default() += 1;
+        *self.loading.lock().entry(id.to_owned()).or_default() += 1;
     }
 
     /// Whether that was the last who waited.
     pub(crate) fn end_loading(&self, id: &str) -> bool {
-        let mut loading = lock(&self.loading);
+        let mut loading = self.loading.lock();
         let Some(count) = loading.get_mut(id) else {
             return false;
         };
@@ -149,10 +147,6 @@ impl Activity {
         }
         is_last
     }
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

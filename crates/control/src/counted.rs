@@ -4,7 +4,7 @@ use std::{
     collections::BTreeSet,
     fmt,
     pin::Pin,
-    sync::{Arc, Mutex},
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -13,10 +13,10 @@ use macmlx_inference::{
     Backend, EmbedRequest, Embeddings, EventStream, GenerateRequest, GenerationEvent,
     InferenceError, Layer, ModelCard, Relevance, RerankRequest,
 };
+use parking_lot::Mutex;
 
 use crate::{
     Activity,
-    activity::lock,
     events::{Event, Events, ModelState},
 };
 
@@ -62,7 +62,7 @@ impl Counted {
 impl Watch {
     /// Tells which models came and went since the last time; returns those that are there.
     fn tell_loaded(&self) -> BTreeSet<String> {
-        let mut told = lock(&self.loaded);
+        let mut told = self.loaded.lock();
         let now: BTreeSet<String> = ids(&*self.inner).collect();
         for id in now.difference(&told) {
             self.tell(id, ModelState::Loaded, None);

@@ -1,12 +1,9 @@
 //! This process and the machine it runs on.
 
-use std::sync::Mutex;
-
+use parking_lot::Mutex;
 use serde::Serialize;
 use sysinfo::{CpuRefreshKind, ProcessRefreshKind, ProcessesToUpdate, RefreshKind, System};
 use utoipa::ToSchema;
-
-use crate::activity::lock;
 
 /// What kind of machine this is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
@@ -56,7 +53,7 @@ impl Default for Machine {
 impl Machine {
     /// Returns the memory of the whole machine.
     pub fn memory_total_bytes(&self) -> u64 {
-        lock(&self.system).total_memory()
+        self.system.lock().total_memory()
     }
 
     pub(crate) fn platform(&self) -> Platform {
@@ -68,7 +65,7 @@ impl Machine {
     }
 
     pub(crate) fn memory(&self) -> Memory {
-        let mut system = lock(&self.system);
+        let mut system = self.system.lock();
         let used = sysinfo::get_current_pid().ok().and_then(|pid| {
             system.refresh_processes_specifics(
                 ProcessesToUpdate::Some(&[pid]),

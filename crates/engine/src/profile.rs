@@ -1,13 +1,11 @@
 //! What is known of a model apart from its weights: tokenizer, chat template, generation defaults.
 //! Lives on ordinary threads.
 
-use std::{
-    path::Path,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{path::Path, sync::Arc};
 
 use macmlx_chat::{ChatModel, EncoderTokenizer};
 use macmlx_inference::{InferenceError, ModelCard, ModelTask};
+use parking_lot::Mutex;
 use serde::Deserialize;
 
 use crate::sampling::{GenerationDefaults, TokenText};
@@ -125,7 +123,7 @@ pub(crate) struct Profiles {
 impl Profiles {
     /// The card's profile, read again when the model's files have changed.
     pub(crate) fn get_blocking(&self, card: &ModelCard) -> Result<Arc<Profile>, InferenceError> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         let profile = match kept.iter().position(|profile| profile.card.id == card.id) {
             Some(index) => {
                 let found = kept.remove(index);

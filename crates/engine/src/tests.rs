@@ -4,7 +4,7 @@
 mod encoding;
 
 use std::{
-    sync::{Arc, Mutex, mpsc},
+    sync::{Arc, mpsc},
     time::Duration,
 };
 
@@ -21,6 +21,7 @@ use macmlx_models::{
     cache::{CacheOptions, SequenceCache},
 };
 use mlx_rs::{Array, error::Exception, ops::indexing::TryIndexOp};
+use parking_lot::Mutex;
 
 use crate::{
     Engine, EngineOptions,
@@ -51,22 +52,22 @@ struct Control {
 
 impl Control {
     fn count(&self) -> usize {
-        self.forwards.lock().unwrap().len()
+        self.forwards.lock().len()
     }
 
     /// Counts a forward, pauses there and fails as it was told to.
     fn enter(&self, lengths: Vec<usize>) -> macmlx_models::Result<()> {
         let call = {
-            let mut forwards = self.forwards.lock().unwrap();
+            let mut forwards = self.forwards.lock();
             forwards.push(lengths);
             forwards.len() - 1
         };
-        let pause = self.pause.lock().unwrap().take_if(|(at, ..)| *at == call);
+        let pause = self.pause.lock().take_if(|(at, ..)| *at == call);
         if let Some((_, reached, may_go)) = pause {
             reached.send(()).unwrap();
             may_go.recv().unwrap();
         }
-        let faults = self.faults.lock().unwrap().clone();
+        let faults = self.faults.lock().clone();
         match faults.iter().find(|(at, _)| *at == call) {
             Some((_, Fault::Panic)) => panic!("the model panicked"),
             Some((_, Fault::OutOfMemory)) => {
@@ -81,7 +82,7 @@ impl Control {
     fn pause_at(&self, at: usize) -> (mpsc::Receiver<()>, mpsc::Sender<()>) {
         let (reached, is_reached) = mpsc::channel();
         let (go, may_go) = mpsc::channel();
-        *self.pause.lock().unwrap() = Some((at, reached, may_go));
+        *self.pause.lock() = Some((at, reached, may_go));
         (is_reached, go)
     }
 }
@@ -237,7 +238,7 @@ async fn sequences_join_and_leave_a_running_batch() {
     let (long, short) = join(read(long), read(short)).await;
     assert_eq!(long.ids(0), counted(10, 40));
     assert_eq!(short.ids(0), counted(51, 4));
-    let forwards = setup.control.forwards.lock().unwrap().clone();
+    let forwards = setup.control.forwards.lock().clone();
     let together = forwards
         .iter()
         .filter(|lengths| **lengths == [1, 1])
@@ -261,7 +262,7 @@ async fn prefill_lets_others_decode_between_chunks() {
     let (running, joining) = join(read(running), read(joining)).await;
     assert_eq!(running.ids(0), counted(10, 60));
     assert_eq!(joining.ids(0), counted(79, 2));
-    let forwards = setup.control.forwards.lock().unwrap().clone();
+    let forwards = setup.control.forwards.lock().clone();
     let chunks = forwards.iter().filter(|lengths| **lengths == [8]).count();
     assert_eq!(chunks, 10);
     assert!(
@@ -295,7 +296,7 @@ async fn short_prompts_share_a_forward_and_overtake_long_ones() {
     .await;
     let (_, answers) = join(read(long), join(read(first), read(second))).await;
     assert_eq!((answers.0.ids(0), answers.1.ids(0)), (vec![3], vec![6]));
-    let forwards = setup.control.forwards.lock().unwrap().clone();
+    let forwards = setup.control.forwards.lock().clone();
     let is_shared = |lengths: &Vec<usize>| *lengths == [11, 2, 3] || *lengths == [11, 3, 2];
     let shared = forwards.iter().position(is_shared);
     assert!(shared.is_some_and(|at| at <= 3), "{forwards:?}");
@@ -363,7 +364,7 @@ async fn a_full_queue_refuses_and_a_waiting_request_can_go() {
 #[tokio::test]
 async fn a_panic_ends_what_runs_and_the_thread_goes_on() {
     let setup = setup(EngineOptions::default());
-    *setup.control.faults.lock().unwrap() = vec![(3, Fault::Panic)];
+    *setup.control.faults.lock() = vec![(3, Fault::Panic)];
     let answer = read(start(&setup.engine, &[1], 20).await).await;
     let message = "the model panicked".to_owned();
     assert_eq!(answer.error, Some(InferenceError::Engine { message }));
@@ -386,7 +387,7 @@ async fn out_of_memory_costs_the_longest_and_the_others_start_over() {
     let (is_there, go) = setup.control.pause_at(2);
     let long = start(&setup.engine, &[10, 11, 12, 13, 14, 15, 16], 30).await;
     reached(is_there).await;
-    *setup.control.faults.lock().unwrap() = vec![(8, Fault::OutOfMemory)];
+    *setup.control.faults.lock() = vec![(8, Fault::OutOfMemory)];
     let short = start_paused(&setup.engine, &[50], 30, go).await;
     let (long, short) = join(read(long), read(short)).await;
     assert!(
@@ -405,7 +406,7 @@ async fn out_of_memory_in_a_shared_chunk_keeps_all_the_others_asked_for() {
     let running = start(&setup.engine, &[1], 40).await;
     reached(is_there).await;
     // The next forward is the chunk that both share.
-    *setup.control.faults.lock().unwrap() = vec![(2, Fault::OutOfMemory)];
+    *setup.control.faults.lock() = vec![(2, Fault::OutOfMemory)];
     let mut short = greedy("llama", &[50, 51], 3);
     short.choices = 2;
     short.logprobs = Some(Logprobs {
@@ -443,7 +444,7 @@ async fn a_failed_prefill_does_not_touch_those_who_decode() {
     let (is_there, go) = setup.control.pause_at(3);
     let running = start(&setup.engine, &[10], 20).await;
     reached(is_there).await;
-    *setup.control.faults.lock().unwrap() = vec![(4, Fault::Other)];
+    *setup.control.faults.lock() = vec![(4, Fault::Other)];
     let failing = start_paused(&setup.engine, &[50], 5, go).await;
     let (running, failing) = join(read(running), read(failing)).await;
     assert_eq!(
@@ -486,7 +487,7 @@ async fn choices_share_a_prefill() {
     }
     let (usage, _) = answer.completed.unwrap();
     assert_eq!((usage.prompt_tokens, usage.completion_tokens), (3, 12));
-    let forwards = setup.control.forwards.lock().unwrap().clone();
+    let forwards = setup.control.forwards.lock().clone();
     assert_eq!(forwards, [vec![3], vec![1; 3], vec![1; 3], vec![1; 3]]);
 }
 

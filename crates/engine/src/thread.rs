@@ -7,15 +7,13 @@
 use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Condvar, Mutex, PoisonError,
-        mpsc::{self, RecvTimeoutError, TryRecvError},
-    },
+    sync::mpsc::{self, RecvTimeoutError, TryRecvError},
     thread::JoinHandle,
     time::{Duration, Instant},
 };
 
 use macmlx_inference::InferenceError;
+use parking_lot::{Condvar, Mutex};
 
 /// What lives on the thread.
 pub(crate) trait Owner: 'static {
@@ -52,14 +50,14 @@ struct Alive;
 
 impl Alive {
     fn new() -> Self {
-        *ALIVE.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        *ALIVE.lock() += 1;
         Self
     }
 }
 
 impl Drop for Alive {
     fn drop(&mut self) {
-        *ALIVE.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        *ALIVE.lock() -= 1;
         ENDED.notify_all();
     }
 }
@@ -67,10 +65,8 @@ impl Drop for Alive {
 /// Waits, at the end of a process, until what was dropped has ended on its thread; false when that
 /// takes longer.
 pub fn wait_for_end(at_most: Duration) -> bool {
-    let alive = ALIVE.lock().unwrap_or_else(PoisonError::into_inner);
-    let (alive, _) = ENDED
-        .wait_timeout_while(alive, at_most, |alive| *alive > 0)
-        .unwrap_or_else(PoisonError::into_inner);
+    let mut alive = ALIVE.lock();
+    ENDED.wait_while_for(&mut alive, |alive| *alive > 0, at_most);
     *alive == 0
 }
 

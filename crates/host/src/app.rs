@@ -1,9 +1,6 @@
 //! The application: everything that lives with or without an open port, and its orderly end.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Instant,
-};
+use std::{sync::Arc, time::Instant};
 
 use anyhow::Context;
 use axum::{
@@ -13,6 +10,7 @@ use axum::{
 };
 use macmlx_server::InProcess;
 use macmlx_settings::{HostPattern, OriginPattern, UnknownModels};
+use parking_lot::Mutex;
 use tokio::{sync::watch, task::AbortHandle};
 
 use crate::{
@@ -100,7 +98,7 @@ impl App {
     /// The in-process door: answers a request of the window, whether or not a port is open. Who it
     /// comes from is sure, so the token is put on it here and the window never sees it.
     pub async fn call(&self, mut request: Request<Body>) -> Response<Body> {
-        let in_process = lock(&self.0.in_process).clone();
+        let in_process = self.0.in_process.lock().clone();
         let Some(in_process) = in_process else {
             return (StatusCode::SERVICE_UNAVAILABLE, "macMLX is ending").into_response();
         };
@@ -156,7 +154,7 @@ impl App {
     /// Later calls are refused.
     pub async fn shut_down(&self) {
         self.0.stop.send_replace(true);
-        let in_process = lock(&self.0.in_process).take();
+        let in_process = self.0.in_process.lock().take();
         if let Some(in_process) = in_process {
             in_process.close();
         }
@@ -172,8 +170,4 @@ pub(crate) async fn is_set(mut flag: watch::Receiver<bool>) {
     if flag.wait_for(|set| *set).await.is_err() {
         std::future::pending::<()>().await;
     }
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

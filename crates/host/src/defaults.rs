@@ -56,10 +56,9 @@ pub(crate) fn time_to_live(folder: Arc<ModelParametersFolder>) -> TimeToLive {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
     use macmlx_inference::{ChatPrompt, Prompt, ReasoningOptions, ScriptedBackend};
     use macmlx_settings::{Aliases, Home};
+    use parking_lot::Mutex;
     use serde_json::json;
 
     use super::*;
@@ -132,7 +131,7 @@ mod tests {
             model: Arc<ModelCard>,
             request: TokenizeRequest,
         ) -> BoxFuture<'_, Result<Vec<u32>, InferenceError>> {
-            self.counted.lock().unwrap().push(request.clone());
+            self.counted.lock().push(request.clone());
             self.rest.tokenize(model, request)
         }
     }
@@ -154,7 +153,7 @@ mod tests {
         Layer::tokenize(&layer, card("org/m"), request)
             .await
             .unwrap();
-        let counted = inner.counted.lock().unwrap();
+        let counted = inner.counted.lock();
         let TokenizeInput::Chat { reasoning, .. } = &counted[0].input else {
             panic!("a chat");
         };

@@ -3,7 +3,7 @@
 use std::{
     fmt, io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::Duration,
 };
 
@@ -21,10 +21,11 @@ use macmlx_control::{
 use macmlx_inference::{Backend, ModelCard};
 use macmlx_server::{BindError, IfBusy, Options, bind};
 use macmlx_settings::LiveSettings;
+use parking_lot::Mutex;
 use tokio::{sync::watch, task::JoinHandle};
 
 use crate::{
-    app::{is_set, lock},
+    app::is_set,
     claim::{Claim, Record},
 };
 
@@ -134,7 +135,7 @@ impl fmt::Debug for TcpDoor {
         formatter
             .debug_struct("TcpDoor")
             .field("is_private", &self.is_private)
-            .field("seen", &*lock(&self.seen))
+            .field("seen", &*self.seen.lock())
             .finish_non_exhaustive()
     }
 }
@@ -162,13 +163,13 @@ impl TcpDoor {
     }
 
     pub(crate) fn stand_before(&self, behind: Behind) {
-        *lock(&self.behind) = Some(behind);
+        *self.behind.lock() = Some(behind);
     }
 
     /// Lets go of everything behind it, and of the home.
     pub(crate) fn release(&self) {
-        lock(&self.behind).take();
-        lock(&self.claim).take();
+        self.behind.lock().take();
+        self.claim.lock().take();
     }
 
     pub(crate) async fn open_with(&self, options: DoorOptions) -> Result<OpenDoor, DoorError> {
@@ -176,7 +177,7 @@ impl TcpDoor {
         if let Some(serving) = &*serving {
             return Ok(serving.open.clone());
         }
-        *lock(&self.options) = options.clone();
+        *self.options.lock() = options.clone();
         match self.serve(&options).await {
             Ok(new) => {
                 let open = new.open.clone();
@@ -207,13 +208,13 @@ impl TcpDoor {
         let listener = bind(host, port, if_busy, &self.server_options).await?;
         let address = listener.local_addr();
         let (router, preload) = {
-            let mut behind = lock(&self.behind);
+            let mut behind = self.behind.lock();
             let behind = behind.as_mut().ok_or(DoorError::Ending)?;
             let preload = behind.preload.take();
             let preload = preload.map(|model| (behind.backend.clone(), model));
             (behind.router.clone(), preload)
         };
-        if let Some(claim) = &mut *lock(&self.claim) {
+        if let Some(claim) = &mut *self.claim.lock() {
             let model = preload.as_ref().map(|(_, model)| model.id.clone());
             claim
                 .announce(&Record::of_this_process(address, model, claim.owner()))
@@ -247,19 +248,19 @@ impl TcpDoor {
     pub(crate) async fn shut(&self) {
         let mut serving = self.serving.lock().await;
         let Some(serving) = serving.take() else {
-            let has_failed = matches!(*lock(&self.seen), Seen::Failed(_));
+            let has_failed = matches!(*self.seen.lock(), Seen::Failed(_));
             if has_failed {
                 self.show(Seen::Closed);
             }
             return;
         };
-        if let Some(claim) = &mut *lock(&self.claim) {
+        if let Some(claim) = &mut *self.claim.lock() {
             claim.retract();
         }
         serving.stop.send_replace(true);
         serving.released.await;
         {
-            let mut draining = lock(&self.draining);
+            let mut draining = self.draining.lock();
             draining.retain(|task| !task.is_finished());
             draining.push(serving.task);
         }
@@ -268,7 +269,7 @@ impl TcpDoor {
 
     /// Waits for the answers that were under way when the door was closed.
     pub(crate) async fn drained(&self) {
-        let draining = std::mem::take(&mut *lock(&self.draining));
+        let draining = std::mem::take(&mut *self.draining.lock());
         for task in draining {
             match task.await {
                 Ok(Ok(())) => {}
@@ -283,19 +284,19 @@ impl TcpDoor {
     }
 
     fn show(&self, seen: Seen) {
-        *lock(&self.seen) = seen;
+        *self.seen.lock() = seen;
         self.events.publish(Event::Door { door: self.state() });
     }
 }
 
 impl Door for TcpDoor {
     fn state(&self) -> DoorState {
-        let (state, open, error) = match lock(&self.seen).clone() {
+        let (state, open, error) = match self.seen.lock().clone() {
             Seen::Closed => (Openness::Closed, None, None),
             Seen::Open(open) => (Openness::Open, Some(open), None),
             Seen::Failed(error) => (Openness::Failed, None, Some(error)),
         };
-        let wanted_port = self.wanted_port(&lock(&self.options));
+        let wanted_port = self.wanted_port(&self.options.lock());
         DoorState {
             state,
             url: open.as_ref().map(OpenDoor::url),
@@ -312,7 +313,7 @@ impl Door for TcpDoor {
             let options = DoorOptions {
                 // A person who asks can choose another port in place of this one.
                 may_move: false,
-                ..lock(&self.options).clone()
+                ..self.options.lock().clone()
             };
             self.open_with(options).await?;
             Ok(self.state())

@@ -1,11 +1,9 @@
 //! A backend that says what it was told to say, for tests of everything above the engine.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::VecDeque, sync::Arc};
 
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream, stream::BoxStream};
+use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::{
@@ -48,17 +46,11 @@ impl ScriptedBackend {
 
     /// The requests so far, oldest first.
     pub fn requests(&self) -> Vec<GenerateRequest> {
-        self.seen
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.seen.lock().clone()
     }
 
     fn push(self, script: Script) -> Self {
-        self.scripts
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push_back(script);
+        self.scripts.lock().push_back(script);
         self
     }
 }
@@ -69,15 +61,8 @@ impl Backend for ScriptedBackend {
         _: Arc<ModelCard>,
         request: GenerateRequest,
     ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
-        self.seen
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(request);
-        let script = self
-            .scripts
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop_front();
+        self.seen.lock().push(request);
+        let script = self.scripts.lock().pop_front();
         async move {
             match script {
                 Some(Ok(events)) => Ok(stream::iter(events).boxed()),
@@ -298,17 +283,11 @@ impl ScriptedModelFiles {
 
     /// What was asked so far, oldest first.
     pub fn requests(&self) -> Vec<FilesRequest> {
-        self.seen
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.seen.lock().clone()
     }
 
     fn see(&self, request: FilesRequest) {
-        self.seen
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(request);
+        self.seen.lock().push(request);
     }
 
     fn done(&self) -> Result<(), ModelFilesError> {

@@ -1,11 +1,9 @@
 //! Tool calls that wait for a person.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
 use macmlx_settings::{ToolPolicies, ToolPolicy};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 /// What a person says to a call.
@@ -54,7 +52,11 @@ impl Approvals {
         let not_waiting = || DecideError::NotWaiting {
             call_id: call_id.into(),
         };
-        let Pending { tool, answer } = self.lock().remove(call_id).ok_or_else(not_waiting)?;
+        let Pending { tool, answer } = self
+            .waiting
+            .lock()
+            .remove(call_id)
+            .ok_or_else(not_waiting)?;
         if decision != Decision::AllowAlways {
             return answer.send(decision).map_err(|_| not_waiting());
         }
@@ -79,16 +81,12 @@ impl Approvals {
             tool: tool.into(),
             answer,
         };
-        self.lock().insert(call_id.into(), pending);
+        self.waiting.lock().insert(call_id.into(), pending);
         Waiting {
             approvals: self,
             call_id: call_id.into(),
             decision,
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Pending>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -109,6 +107,6 @@ impl Waiting<'_> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.approvals.lock().remove(&self.call_id);
+        self.approvals.waiting.lock().remove(&self.call_id);
     }
 }

@@ -8,9 +8,10 @@
 use std::{
     io::{self, PipeWriter, Write},
     process::Stdio,
-    sync::{Mutex, OnceLock, PoisonError},
+    sync::OnceLock,
 };
 
+use parking_lot::Mutex;
 use rustix::process::Pid;
 use tokio::{process::Command, sync::watch};
 
@@ -62,7 +63,7 @@ impl Guard {
         let Some(pipe) = self.pipe.get_or_init(start) else {
             return;
         };
-        let mut pipe = pipe.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pipe = pipe.lock();
         let line = format!("{change} {}\n", group.as_raw_nonzero());
         if let Err(error) = pipe.write_all(line.as_bytes()) {
             tracing::warn!(%error, "MCP servers are left running if this process is killed");

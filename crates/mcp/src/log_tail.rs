@@ -1,10 +1,8 @@
 //! The last lines a server wrote beside the protocol, to find out why it does not work.
 
-use std::{
-    collections::VecDeque,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::VecDeque;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
 const LINES: usize = 100;
@@ -26,7 +24,7 @@ impl LogTail {
         while !line.is_char_boundary(end) {
             end -= 1;
         }
-        let mut lines = self.lock();
+        let mut lines = self.lines.lock();
         if lines.len() == LINES {
             lines.pop_front();
         }
@@ -35,15 +33,15 @@ impl LogTail {
 
     /// Oldest first.
     pub(crate) fn lines(&self) -> Vec<String> {
-        self.lock().iter().cloned().collect()
+        self.lines.lock().iter().cloned().collect()
     }
 
     pub(crate) fn last(&self) -> Option<String> {
-        self.lock().back().cloned()
+        self.lines.lock().back().cloned()
     }
 
     pub(crate) fn clear(&self) {
-        self.lock().clear();
+        self.lines.lock().clear();
     }
 
     /// Takes in lines until the writer ends.
@@ -67,10 +65,6 @@ impl LogTail {
             }
         }
         self.push(&String::from_utf8_lossy(&line));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<String>> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,15 +1,12 @@
 //! All servers of mcp.json, and what they offer together.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::future::join_all;
 use macmlx_settings::{
     McpServer, McpServerEdit, McpServerKind, McpServers, ToolPolicies, ToolPolicy,
 };
+use parking_lot::Mutex;
 use rmcp::model::CallToolResult;
 use serde_json::{Map, Value};
 use tokio::{
@@ -139,7 +136,7 @@ impl Pool {
 
     /// What is wrong with mcp.json as a whole; the servers of the last good one go on.
     pub fn error(&self) -> Option<String> {
-        lock(&self.inner.error).clone()
+        self.inner.error.lock().clone()
     }
 
     /// Where mcp.json is.
@@ -288,7 +285,7 @@ impl Pool {
 
 impl Inner {
     fn servers(&self) -> Vec<Arc<Server>> {
-        lock(&self.servers).clone()
+        self.servers.lock().clone()
     }
 
     fn tell(&self, change: PoolChange) {
@@ -316,7 +313,7 @@ impl Inner {
         };
         let error = loaded.as_ref().err().map(ToString::to_string);
         let has_changed = {
-            let mut known = lock(&self.error);
+            let mut known = self.error.lock();
             let has_changed = *known != error;
             *known = error;
             has_changed
@@ -344,7 +341,7 @@ impl Inner {
             }
         });
         let servers: Vec<_> = servers.collect();
-        *lock(&self.servers) = servers;
+        *self.servers.lock() = servers;
         for server in &old {
             let name = server.definition.name.clone();
             if !begun.contains(&name) {
@@ -368,7 +365,7 @@ impl Inner {
         };
         old[index].stop().await;
         let server = self.begin(old[index].definition.clone());
-        if let Some(place) = lock(&self.servers).get_mut(index) {
+        if let Some(place) = self.servers.lock().get_mut(index) {
             *place = server;
         }
         self.tell(PoolChange::Server { name: name.into() });
@@ -382,8 +379,4 @@ async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work)
         .await
         .map_err(|_| PoolError::Ending)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,7 +7,6 @@ use std::{
     collections::HashMap,
     fs,
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use macmlx_models::{
@@ -15,6 +14,7 @@ use macmlx_models::{
     ModelError, load_encoder,
 };
 use mlx_rs::{Array, ops};
+use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
 
 /// Float32 on both sides of vectors of length 1 and of scores up to 1.
@@ -85,7 +85,7 @@ impl Fixture {
 /// MLX has one default stream; tests take turns.
 fn mlx() -> MutexGuard<'static, ()> {
     static MLX: Mutex<()> = Mutex::new(());
-    MLX.lock().unwrap_or_else(PoisonError::into_inner)
+    MLX.lock()
 }
 
 fn folder() -> PathBuf {

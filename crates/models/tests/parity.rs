@@ -6,7 +6,6 @@ use std::{
     collections::HashMap,
     fs,
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use macmlx_models::{
@@ -15,6 +14,7 @@ use macmlx_models::{
     load,
 };
 use mlx_rs::{Array, ops};
+use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
 
 /// Float32 on both sides: what is left is the order of sums, about 1e-6 of logits up to 10, twice
@@ -59,7 +59,7 @@ struct Fixture {
 /// MLX has one default stream; tests take turns.
 fn mlx() -> MutexGuard<'static, ()> {
     static MLX: Mutex<()> = Mutex::new(());
-    MLX.lock().unwrap_or_else(PoisonError::into_inner)
+    MLX.lock()
 }
 
 fn fixtures() -> Vec<Fixture> {

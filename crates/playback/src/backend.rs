@@ -1,15 +1,13 @@
 //! The backend: finds the turn of a request and plays it.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
 use futures::{FutureExt, future::BoxFuture};
 use macmlx_inference::{
     Backend, EventStream, GenerateRequest, InferenceError, KeepAlive, LoadedModel, ModelCard,
     ModelTask, ModelTraits, TimeToLive, TokenizeInput, TokenizeRequest,
 };
+use parking_lot::Mutex;
 
 use crate::{
     condition::Asked,
@@ -117,14 +115,16 @@ impl Stage {
             (None, None) => return Err(invalid("model", "the turn says nothing")),
         };
         request.choices = request.choices.max(1);
-        let cached_tokens = lock(&self.prefixes)
+        let cached_tokens = self
+            .prefixes
+            .lock()
             .entry(model.card.id.clone())
             .or_default()
             .cached(&rendered.tokens) as u32;
         let running = self.models.run(&model.card);
         let (stage, id) = (self.clone(), model.card.id.clone());
         let remember = Box::new(move |tokens| {
-            let mut prefixes = lock(&stage.prefixes);
+            let mut prefixes = stage.prefixes.lock();
             prefixes.entry(id.clone()).or_default().remember(tokens);
         });
         Performance::new(
@@ -140,7 +140,7 @@ impl Stage {
 
     /// The first turn that fits; an error shows what was asked.
     fn take_turn(&self, asked: &Asked<'_>) -> Result<&Turn, InferenceError> {
-        let mut played = lock(&self.played);
+        let mut played = self.played.lock();
         let found = self
             .script
             .turns
@@ -165,10 +165,6 @@ fn invalid(param: &str, message: &str) -> InferenceError {
         param: Some(param.into()),
         message: message.into(),
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Backend for Playback {

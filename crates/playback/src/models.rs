@@ -2,12 +2,13 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use macmlx_chat::ChatModel;
 use macmlx_inference::{InferenceError, KeepAlive, LoadedModel, ModelCard, TimeToLive};
+use parking_lot::Mutex;
 
 /// A model without weights.
 #[derive(Debug)]
@@ -64,7 +65,7 @@ impl Models {
         &self,
         card: &ModelCard,
     ) -> Result<Arc<PlayedModel>, InferenceError> {
-        let mut known = lock(&self.known);
+        let mut known = self.known.lock();
         if let Some(model) = known.get(&card.id).filter(|model| model.card == *card) {
             return Ok(model.clone());
         }
@@ -77,7 +78,8 @@ impl Models {
     }
 
     pub(crate) fn load(&self, card: &ModelCard) {
-        lock(&self.loaded)
+        self.loaded
+            .lock()
             .entry(card.id.clone())
             .or_insert_with(|| Loaded {
                 size_bytes: card.size_bytes,
@@ -90,7 +92,7 @@ impl Models {
     /// Loads the model for a request.
     pub(crate) fn run(&self, card: &ModelCard) -> Running {
         self.load(card);
-        if let Some(model) = lock(&self.loaded).get_mut(&card.id) {
+        if let Some(model) = self.loaded.lock().get_mut(&card.id) {
             model.active_requests += 1;
         }
         Running {
@@ -101,17 +103,17 @@ impl Models {
 
     /// Whether the model was loaded.
     pub(crate) fn unload(&self, id: &str) -> bool {
-        lock(&self.loaded).remove(id).is_some()
+        self.loaded.lock().remove(id).is_some()
     }
 
     pub(crate) fn keep(&self, id: &str, keep_alive: KeepAlive) {
-        if let Some(model) = lock(&self.loaded).get_mut(id) {
+        if let Some(model) = self.loaded.lock().get_mut(id) {
             model.keep_alive = Some(keep_alive);
         }
     }
 
     pub(crate) fn loaded(&self) -> Vec<LoadedModel> {
-        let mut loaded = lock(&self.loaded);
+        let mut loaded = self.loaded.lock();
         let idle = |model: &Loaded| match model.active_requests {
             0 => model.last_used.elapsed(),
             _ => Duration::ZERO,
@@ -139,13 +141,9 @@ impl Models {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Some(model) = lock(&self.loaded).get_mut(&self.model) {
+        if let Some(model) = self.loaded.lock().get_mut(&self.model) {
             model.active_requests = model.active_requests.saturating_sub(1);
             model.last_used = Instant::now();
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

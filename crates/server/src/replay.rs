@@ -7,7 +7,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use futures::{FutureExt, StreamExt, future::BoxFuture};
@@ -15,6 +15,7 @@ use macmlx_inference::{
     Backend, ChatPrompt, EventStream, GenerateRequest, GenerationEvent, InferenceError, Layer,
     ModelCard, Prompt, Role, TokenizeInput, TokenizeRequest, ToolCallPart,
 };
+use parking_lot::Mutex;
 
 /// Text that is kept at most, over all calls.
 const LIMIT_BYTES: usize = 16 * 1024 * 1024;
@@ -40,7 +41,7 @@ impl Replay {
     }
 
     fn restore(&self, prompt: &mut ChatPrompt) {
-        let mut thoughts = lock(&self.thoughts);
+        let mut thoughts = self.thoughts.lock();
         for message in &mut prompt.messages {
             if message.role == Role::Assistant && message.reasoning.is_none() {
                 let known = message
@@ -51,10 +52,6 @@ impl Replay {
             }
         }
     }
-}
-
-fn lock(thoughts: &Mutex<Thoughts>) -> MutexGuard<'_, Thoughts> {
-    thoughts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Notes what passes; the events themselves go on as they are.
@@ -72,7 +69,7 @@ fn observed(events: EventStream, thoughts: Arc<Mutex<Thoughts>>) -> EventStream 
             }) => open.entry(*choice).or_default().calls.push(id.clone()),
             Ok(GenerationEvent::Finished { choice, .. }) => {
                 if let Some(choice) = open.remove(choice) {
-                    lock(&thoughts).keep(choice);
+                    thoughts.lock().keep(choice);
                 }
             }
             Ok(

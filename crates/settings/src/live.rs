@@ -1,11 +1,8 @@
 //! The settings as they are now, for the whole application, also when another process changes them.
 
-use std::{
-    fmt,
-    path::Path,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{fmt, path::Path, sync::Arc};
 
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::{Error, Home, Settings, file, schema::READ_AT_START, watched::Watched};
@@ -52,13 +49,13 @@ impl LiveSettings {
     pub fn get(&self) -> Arc<Settings> {
         let now = self.file.get(file::read);
         let is_new = {
-            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut last = self.last.lock();
             let is_new = *last != now;
             *last = now.clone();
             is_new
         };
         if is_new {
-            let watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+            let watchers = self.watchers.lock();
             for watcher in &*watchers {
                 watcher(&now);
             }
@@ -94,10 +91,7 @@ impl LiveSettings {
     /// Calls `watcher` when a change is noticed, also one of another process. `watcher` must not
     /// ask for the settings itself.
     pub fn watch(&self, watcher: impl Fn(&Settings) + Send + Sync + 'static) {
-        self.watchers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(Box::new(watcher));
+        self.watchers.lock().push(Box::new(watcher));
     }
 }
 

@@ -6,10 +6,11 @@ use std::{
     fs,
     ops::{Bound, RangeBounds, RangeInclusive},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use macmlx_inference::{SamplingParameter, SamplingParams};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -321,7 +322,6 @@ impl ModelParametersFolder {
         let path = self.path(id);
         self.files
             .lock()
-            .unwrap_or_else(PoisonError::into_inner)
             .entry(path.clone())
             .or_insert_with(|| Arc::new(Watched::new(path)))
             .clone()

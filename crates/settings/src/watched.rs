@@ -3,9 +3,11 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::SystemTime,
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// What was read from a file, for as long as the file is the same.
 ///
@@ -64,7 +66,7 @@ impl<T: Default> Watched<T> {
 
     /// The contents as they are now; those of a missing file are the default.
     pub(crate) fn get<E>(&self, read: impl FnOnce(&Path) -> Result<T, E>) -> Arc<T> {
-        let mut seen = self.lock();
+        let mut seen = self.seen.lock();
         let stamp = Stamp::of(&self.path);
         if stamp != seen.stamp {
             if stamp.is_none() {
@@ -79,11 +81,7 @@ impl<T: Default> Watched<T> {
 
     /// Keeps other writers of this process out until dropped.
     pub(crate) fn writing(&self) -> impl Drop + '_ {
-        Writing(self.lock())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Seen<T>> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        Writing(self.seen.lock())
     }
 }
 

@@ -1,11 +1,9 @@
 //! The page's requests that run, so that they can be ended.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::HashMap;
 
 use futures::future::AbortHandle;
+use parking_lot::{Mutex, MutexGuard};
 
 #[derive(Debug, Default)]
 pub(crate) struct Requests(Mutex<Table>);
@@ -77,7 +75,7 @@ impl Requests {
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

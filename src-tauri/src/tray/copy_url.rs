@@ -1,8 +1,7 @@
 //! Copies the server's address.
 
-use std::sync::{Mutex, PoisonError};
-
 use arboard::Clipboard;
+use parking_lot::Mutex;
 use tauri::{
     AppHandle, Wry,
     menu::{IsMenuItem, MenuItem},
@@ -41,12 +40,12 @@ impl Item for CopyUrl {
             .then(|| state.door.url.clone())
             .flatten();
         self.entry.set_enabled(url.is_some())?;
-        *self.url.lock().unwrap_or_else(PoisonError::into_inner) = url;
+        *self.url.lock() = url;
         self.entry.set_text(strings.copy_url)
     }
 
     fn handle(&self, _app: &AppHandle, _argument: &str) {
-        let url = self.url.lock().unwrap_or_else(PoisonError::into_inner);
+        let url = self.url.lock();
         let Some(url) = url.as_deref() else { return };
         if let Err(error) = self.copy(url) {
             tracing::warn!(%error, "the server's address cannot be copied");
@@ -56,10 +55,7 @@ impl Item for CopyUrl {
 
 impl CopyUrl {
     fn copy(&self, text: &str) -> Result<(), arboard::Error> {
-        let mut clipboard = self
-            .clipboard
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut clipboard = self.clipboard.lock();
         let clipboard = match &mut *clipboard {
             Some(clipboard) => clipboard,
             none => none.insert(Clipboard::new()?),

@@ -1,7 +1,6 @@
 //! A submenu whose rows come and go.
 
-use std::sync::{Mutex, PoisonError};
-
+use parking_lot::Mutex;
 use tauri::{
     AppHandle, Wry,
     menu::{MenuItem, Submenu},
@@ -24,7 +23,7 @@ impl Rows {
     /// Shows these rows, each an id and a text. Rows that stay are changed in place, so that an open
     /// menu does not flicker.
     pub(super) fn show(&self, app: &AppHandle, rows: &[(String, String)]) -> tauri::Result<()> {
-        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shown = self.shown.lock();
         let is_same = shown.len() == rows.len()
             && shown
                 .iter()

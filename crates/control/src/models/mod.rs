@@ -4,17 +4,15 @@ mod detail;
 mod list;
 mod memory;
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex},
-};
+use std::{collections::HashMap, sync::Arc};
 
 use macmlx_inference::{Backend, Catalog, ModelCard, ModelFiles, ModelTask, ModelTraits};
 use macmlx_settings::{Aliases, LiveSettings};
 use macmlx_store::models::Library;
+use parking_lot::Mutex;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::{Activity, Problem, activity::lock, events::Events};
+use crate::{Activity, Problem, events::Events};
 
 pub use list::Model;
 
@@ -65,12 +63,12 @@ impl Models {
             return ModelTraits::default();
         }
         let key = (card.digest.clone(), self.settings.get().generic_tools);
-        if let Some(known) = lock(&self.traits.0).get(&key) {
+        if let Some(known) = self.traits.0.lock().get(&key) {
             return known.clone();
         }
         match self.backend.traits(Arc::new(card.clone())).await {
             Ok(traits) => {
-                lock(&self.traits.0).insert(key, traits.clone());
+                self.traits.0.lock().insert(key, traits.clone());
                 traits
             }
             Err(error) => {

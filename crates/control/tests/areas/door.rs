@@ -25,7 +25,7 @@ async fn a_door_that_stays_closed_says_why() {
         (ClosedDoor::NeedsApiKey("no key".into()), "api_key_required"),
         (ClosedDoor::Other("else".into()), "door_failed"),
     ] {
-        *running.door.refusal.lock().unwrap() = Some(refusal);
+        *running.door.refusal.lock() = Some(refusal);
         let (status, body) = running.call("POST", "/x/door/open", "{}").await;
         assert_eq!(status, StatusCode::CONFLICT);
         assert_eq!(body["error"]["code"], code);

@@ -1,10 +1,6 @@
 //! `/x/models`.
 
-use std::{
-    fs,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{fs, sync::Arc, time::Duration};
 
 use axum::http::StatusCode;
 use futures::{FutureExt, StreamExt, future::BoxFuture};
@@ -13,6 +9,7 @@ use macmlx_inference::{
     Backend, EventStream, FilesRequest, GenerateRequest, InferenceError, LoadedModel, ModelCard,
     ModelTraits, TokenizeRequest, ToolSupport,
 };
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::support::Running;
@@ -135,7 +132,7 @@ struct Pool(Mutex<Vec<LoadedModel>>);
 
 impl Pool {
     fn load(&self, model: &str, active_requests: u32) {
-        *self.0.lock().unwrap() = vec![LoadedModel {
+        *self.0.lock() = vec![LoadedModel {
             id: model.into(),
             memory_bytes: 7,
             active_requests,
@@ -199,12 +196,12 @@ impl Backend for Pool {
     }
 
     fn unload(&self, _: String) -> BoxFuture<'_, Result<bool, InferenceError>> {
-        let was_loaded = !std::mem::take(&mut *self.0.lock().unwrap()).is_empty();
+        let was_loaded = !std::mem::take(&mut *self.0.lock()).is_empty();
         async move { Ok(was_loaded) }.boxed()
     }
 
     fn loaded(&self) -> Vec<LoadedModel> {
-        self.0.lock().unwrap().clone()
+        self.0.lock().clone()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{
     fs,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Instant,
@@ -37,6 +37,7 @@ use macmlx_inference::{
 };
 use macmlx_settings::{Aliases, ApiKeys, HfToken, Home, LiveSettings, Settings};
 use macmlx_store::{logs::Logs, models::Library};
+use parking_lot::Mutex;
 use serde_json::Value;
 use tower::ServiceExt;
 
@@ -67,7 +68,7 @@ impl door::Door for Door {
     }
 
     fn open(&self) -> BoxFuture<'_, Result<DoorState, ClosedDoor>> {
-        let refusal = self.refusal.lock().unwrap().clone();
+        let refusal = self.refusal.lock().clone();
         self.is_open.store(refusal.is_none(), Ordering::SeqCst);
         ready(refusal.map_or_else(|| Ok(self.state()), Err)).boxed()
     }

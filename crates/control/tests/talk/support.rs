@@ -1,9 +1,6 @@
 //! The routes over a home of their own, and a backend that waits for what the test says.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -28,6 +25,7 @@ use macmlx_settings::{
     Aliases, Environment, Home, McpServers, ModelParametersFolder, ToolPolicies,
 };
 use macmlx_store::{conversations::Conversations, models::Library};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -275,7 +273,7 @@ impl Layer for Held {
         model: Arc<ModelCard>,
         request: GenerateRequest,
     ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
-        let held = self.events.lock().unwrap().take();
+        let held = self.events.lock().take();
         match held {
             Some(events) => async move { Ok(events.boxed()) }.boxed(),
             None => self.rest.generate(model, request),

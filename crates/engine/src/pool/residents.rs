@@ -2,11 +2,12 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use macmlx_inference::{InferenceError, KeepAlive, LoadedModel, LoadedWatcher, TimeToLive};
+use parking_lot::Mutex;
 
 use super::Weights;
 
@@ -80,7 +81,7 @@ impl Residents {
 
     /// Sets how long a model stays after its last use, for as long as it is in memory.
     pub(crate) fn keep(&self, id: &str, keep_alive: KeepAlive) {
-        let mut account = self.lock();
+        let mut account = self.account.lock();
         let mut residents = account.residents.iter_mut();
         if let Some(resident) = residents.find(|resident| resident.id == id) {
             resident.keep_alive = Some(keep_alive);
@@ -89,7 +90,7 @@ impl Residents {
 
     /// Finds the models whose time is over at `now`. One with a request never is among them.
     pub(crate) fn review(&self, now: Instant) -> Review {
-        let account = self.lock();
+        let account = self.account.lock();
         let mut review = Review::default();
         for resident in &account.residents {
             if account.active.contains_key(&resident.id) {
@@ -113,15 +114,12 @@ impl Residents {
 
     /// Has `watcher` called when a model came or went.
     pub(crate) fn watch(&self, watcher: LoadedWatcher) {
-        self.watchers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(watcher);
+        self.watchers.lock().push(watcher);
     }
 
     fn tell(&self) {
         let watchers = self.watchers.lock();
-        for watcher in &*watchers.unwrap_or_else(PoisonError::into_inner) {
+        for watcher in &*watchers {
             watcher();
         }
     }
@@ -132,14 +130,14 @@ impl Residents {
 
     /// Bytes of the models in memory beside the one with this id.
     pub(super) fn others_bytes(&self, id: &str) -> u64 {
-        let account = self.lock();
+        let account = self.account.lock();
         let others = account.residents.iter().filter(|other| other.id != id);
         others.map(|other| other.memory_bytes).sum()
     }
 
     /// Takes a place in the queue, of which there are `limit`.
     pub(crate) fn wait(self: &Arc<Self>, limit: usize) -> Result<WaitTicket, InferenceError> {
-        let mut account = self.lock();
+        let mut account = self.account.lock();
         if account.waiting >= limit {
             return Err(InferenceError::Overloaded);
         }
@@ -150,7 +148,12 @@ impl Residents {
     }
 
     pub(crate) fn activate(self: &Arc<Self>, model: &str) -> ActiveTicket {
-        *self.lock().active.entry(model.to_owned()).or_default() += 1;
+        *self
+            .account
+            .lock()
+            .active
+            .entry(model.to_owned())
+            .or_default() += 1;
         ActiveTicket {
             residents: self.clone(),
             model: model.to_owned(),
@@ -158,11 +161,11 @@ impl Residents {
     }
 
     pub(crate) fn active(&self, model: &str) -> u32 {
-        self.lock().active.get(model).copied().unwrap_or(0)
+        self.account.lock().active.get(model).copied().unwrap_or(0)
     }
 
     pub(crate) fn list(&self) -> Vec<LoadedModel> {
-        let account = self.lock();
+        let account = self.account.lock();
         account
             .residents
             .iter()
@@ -195,24 +198,23 @@ impl Residents {
             last_used: Instant::now(),
             keep_alive: None,
         };
-        self.lock().residents.push(resident);
+        self.account.lock().residents.push(resident);
         self.tell();
     }
 
     /// Counts a model out.
     pub(super) fn remove(&self, id: &str) {
-        self.lock().residents.retain(|resident| resident.id != id);
+        self.account
+            .lock()
+            .residents
+            .retain(|resident| resident.id != id);
         self.tell();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Account> {
-        self.account.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for ActiveTicket {
     fn drop(&mut self) {
-        let mut account = self.residents.lock();
+        let mut account = self.residents.account.lock();
         if let Some(count) = account.active.get_mut(&self.model) {
             *count -= 1;
             if *count == 0 {
@@ -229,7 +231,7 @@ impl Drop for ActiveTicket {
 
 impl Drop for WaitTicket {
     fn drop(&mut self) {
-        self.residents.lock().waiting -= 1;
+        self.residents.account.lock().waiting -= 1;
     }
 }
 
@@ -332,11 +334,11 @@ mod tests {
         let (weak, log) = (Arc::downgrade(&residents), told.clone());
         residents.watch(Box::new(move || {
             let count = weak.upgrade().map_or(0, |residents| residents.list().len());
-            log.lock().unwrap().push(count);
+            log.lock().push(count);
         }));
         residents.add("a", &weights());
         residents.add("b", &weights());
         residents.remove("a");
-        assert_eq!(*told.lock().unwrap(), [1, 2, 1]);
+        assert_eq!(*told.lock(), [1, 2, 1]);
     }
 }

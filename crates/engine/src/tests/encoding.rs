@@ -141,7 +141,7 @@ async fn rows_come_in_the_order_of_the_texts() {
         lengths_read(&setup.engine, "qwen3", &lengths).await,
         lengths
     );
-    let batches = setup.control.forwards.lock().unwrap().clone();
+    let batches = setup.control.forwards.lock().clone();
     assert_eq!(
         batches,
         [
@@ -316,7 +316,7 @@ async fn a_chat_and_a_library_take_turns() {
     .await;
     assert_eq!(lengths, library);
     assert_eq!(answer.ids(0), counted(10, 60));
-    let forwards = setup.control.forwards.lock().unwrap().clone();
+    let forwards = setup.control.forwards.lock().clone();
     let first = forwards
         .iter()
         .position(|lengths| *lengths == [60])
@@ -349,7 +349,7 @@ async fn a_query_overtakes_a_library_and_shares_its_batches() {
     };
     let library = [50; 9];
     join(lengths_read(&setup.engine, "qwen3", &library), queries).await;
-    let forwards = setup.control.forwards.lock().unwrap().clone();
+    let forwards = setup.control.forwards.lock().clone();
     assert_eq!(forwards[1], [20, 20], "{forwards:?}");
 }
 
@@ -396,27 +396,15 @@ async fn a_full_queue_refuses() {
 #[tokio::test]
 async fn out_of_memory_halves_the_batch() {
     let setup = setup(EngineOptions::default());
-    *setup.control.faults.lock().unwrap() = vec![(0, Fault::OutOfMemory), (1, Fault::OutOfMemory)];
+    *setup.control.faults.lock() = vec![(0, Fault::OutOfMemory), (1, Fault::OutOfMemory)];
     assert_eq!(
         lengths_read(&setup.engine, "qwen3", &[10; 9]).await,
         [10; 9]
     );
-    let batches: Vec<usize> = setup
-        .control
-        .forwards
-        .lock()
-        .unwrap()
-        .iter()
-        .map(Vec::len)
-        .collect();
+    let batches: Vec<usize> = setup.control.forwards.lock().iter().map(Vec::len).collect();
     assert_eq!(batches, [9, 4, 2, 2, 2, 2, 1]);
     // Later requests try anew, and a text that does not fit alone is an error.
-    setup
-        .control
-        .faults
-        .lock()
-        .unwrap()
-        .push((7, Fault::OutOfMemory));
+    setup.control.faults.lock().push((7, Fault::OutOfMemory));
     let alone = setup.engine.embed(request("qwen3", &[10])).await;
     assert!(
         matches!(alone, Err(InferenceError::OutOfMemory { .. })),
@@ -437,7 +425,7 @@ async fn a_failing_encoder_leaves_the_chat_alone() {
         let (is_there, go) = setup.control.pause_at(3);
         let running = start(&setup.engine, &[10], 20).await;
         reached(is_there).await;
-        *setup.control.faults.lock().unwrap() = vec![(4, fault)];
+        *setup.control.faults.lock() = vec![(4, fault)];
         let release = async {
             while setup.engine.active_requests("qwen3") == 0 {
                 tokio::task::yield_now().await;

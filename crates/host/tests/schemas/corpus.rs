@@ -107,7 +107,7 @@ fn compile(schema: &Value, starter: &Starter, figures: &Figures) -> Result<(), F
     match starter.constraint(schema) {
         Ok(_) => {
             count(&corpus.compiled);
-            corpus.times.lock().unwrap().push(begin.elapsed());
+            corpus.times.lock().push(begin.elapsed());
             Ok(())
         }
         Err(InferenceError::Unsupported { param, reason }) => {

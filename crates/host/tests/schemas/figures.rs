@@ -2,12 +2,11 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{
-        Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
     time::Duration,
 };
+
+use parking_lot::Mutex;
 
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
@@ -41,7 +40,7 @@ impl Corpus {
     /// Remembers why a schema was refused.
     pub(crate) fn note(&self, reason: &str) {
         let reason = reason.split(" (at `").next().unwrap_or(reason);
-        let mut reasons = self.reasons.lock().unwrap();
+        let mut reasons = self.reasons.lock();
         *reasons.entry(reason.to_owned()).or_default() += 1;
     }
 }
@@ -81,7 +80,7 @@ impl Figures {
             share(get(&suite.invalid_accepted), get(&suite.invalid_refused)),
         );
         let corpus = &self.corpus;
-        let mut times = corpus.times.lock().unwrap().clone();
+        let mut times = corpus.times.lock().clone();
         times.sort_unstable();
         let at = |percent: usize| {
             times
@@ -96,7 +95,7 @@ impl Figures {
             at(95),
             times.last().copied().unwrap_or_default(),
         );
-        let mut reasons: Vec<_> = corpus.reasons.lock().unwrap().clone().into_iter().collect();
+        let mut reasons: Vec<_> = corpus.reasons.lock().clone().into_iter().collect();
         reasons.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
         for (reason, times) in reasons.iter().take(12) {
             println!("  refused {times} times: {reason}");

@@ -4,13 +4,14 @@ mod supervision;
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::SystemTime,
 };
 
 use macmlx_settings::{McpServer, McpServerKind};
+use parking_lot::Mutex;
 use rmcp::{RoleClient, model::CallToolResult, service::Peer};
 use serde_json::{Map, Value};
 use tokio::{sync::watch, task::JoinHandle, time::timeout};
@@ -99,11 +100,7 @@ impl Server {
     /// Ends the server and waits until it has.
     pub(crate) async fn stop(&self) {
         self.stop.cancel();
-        let task = self
-            .task
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let task = self.task.lock().take();
         if let Some(task) = task {
             let _ = task.await;
         }

@@ -1,12 +1,11 @@
 //! The loop over a scripted model and servers in this process.
 
-use std::sync::Mutex;
-
 use macmlx_inference::{
     FinishReason, GenerationEvent as E, Message, Role, ScriptedBackend, Timings, ToolCallPart,
     ToolDefinition, ToolRun, ToolRunEnd, ToolSupport, Usage,
 };
 use macmlx_settings::{Environment, Home, McpServer, McpServers, ToolPolicies, ToolPolicy};
+use parking_lot::Mutex;
 use rmcp::ServiceExt;
 use serde_json::{Value, json};
 
@@ -32,7 +31,7 @@ struct Notes(Mutex<Vec<String>>);
 
 impl World for Notes {
     fn note(&self, text: &str) {
-        self.0.lock().unwrap().push(text.into());
+        self.0.lock().push(text.into());
     }
 
     fn crash(&self) {}
@@ -125,7 +124,7 @@ impl Scene {
 
     async fn noted(&self, text: &str) {
         let seen = async {
-            while !self.notes.0.lock().unwrap().iter().any(|note| note == text) {
+            while !self.notes.0.lock().iter().any(|note| note == text) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
@@ -445,7 +444,7 @@ async fn what_is_switched_off_is_not_offered() {
     let offered = &chat(&requests[0]).tools;
     assert!(offered.iter().all(|tool| tool.name != "fake__fail"));
     assert_eq!(ends(&events)[0].1, ToolRunEnd::Failed);
-    assert!(!scene.notes.0.lock().unwrap().contains(&"call fail".into()));
+    assert!(!scene.notes.0.lock().contains(&"call fail".into()));
 }
 
 #[tokio::test]
@@ -581,7 +580,7 @@ async fn dropping_the_stream_takes_the_question_back() {
     drop(stream);
     let decided = scene.approvals.decide("c1", Decision::AllowOnce).await;
     assert!(matches!(decided, Err(DecideError::NotWaiting { .. })));
-    assert!(!scene.notes.0.lock().unwrap().contains(&"call echo".into()));
+    assert!(!scene.notes.0.lock().contains(&"call echo".into()));
 }
 
 #[tokio::test]

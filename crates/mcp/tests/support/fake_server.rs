@@ -1,11 +1,8 @@
 //! A small MCP server in plain JSON lines, with tools that test a client.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
@@ -79,7 +76,7 @@ impl<W: World> Server<W> {
             },
             Some("notifications/cancelled") => {
                 let id = params["requestId"].to_string();
-                if let Some(running) = self.running.lock().unwrap().remove(&id) {
+                if let Some(running) = self.running.lock().remove(&id) {
                     self.world.note("cancelled");
                     let _ = running.send(());
                 }
@@ -128,7 +125,7 @@ impl<W: World> Server<W> {
                 "isError": true}),
             "wait" => {
                 let (sender, receiver) = oneshot::channel();
-                self.running.lock().unwrap().insert(id.to_string(), sender);
+                self.running.lock().insert(id.to_string(), sender);
                 // Nobody answers a call that was cancelled.
                 drop(receiver);
                 return None;

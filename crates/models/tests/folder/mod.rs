@@ -4,16 +4,16 @@ use std::{
     collections::HashMap,
     fs,
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use mlx_rs::Array;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 
 /// MLX has one default stream; tests take turns.
 pub(crate) fn mlx() -> MutexGuard<'static, ()> {
     static MLX: Mutex<()> = Mutex::new(());
-    MLX.lock().unwrap_or_else(PoisonError::into_inner)
+    MLX.lock()
 }
 
 /// A copy of a parity fixture to spoil.

@@ -1,16 +1,12 @@
 //! Turns the text of a grammar into the state of one sequence in it.
 
-use std::{
-    collections::VecDeque,
-    fmt,
-    panic::AssertUnwindSafe,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::VecDeque, fmt, panic::AssertUnwindSafe, sync::Arc};
 
 use llguidance::{
     Matcher, ParserFactory, api::TopLevelGrammar, panic_utils::catch_unwind, toktrie::TokEnv,
 };
 use macmlx_inference::InferenceError;
+use parking_lot::Mutex;
 
 use super::{
     brief,
@@ -52,14 +48,14 @@ impl GrammarCompiler {
     /// The beginning of a grammar, ready for one sequence. `param` is what asked for it, for errors.
     /// Slow for large grammars.
     pub fn compile(&self, lark: String, param: &str) -> Result<Constraint, InferenceError> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         let found = kept.iter().position(|(text, _)| *text == lark);
         let entry = if let Some(entry) = found.and_then(|index| kept.remove(index)) {
             entry
         } else {
             drop(kept);
             let matcher = self.parse(&lark, param)?;
-            kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            kept = self.kept.lock();
             (lark, matcher)
         };
         let matcher = entry.1.clone();

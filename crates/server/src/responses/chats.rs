@@ -3,13 +3,11 @@
 //! Bounded in number and in bytes; what was used longest ago makes way first. Turns are shared
 //! between a response and those that go on from it.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
 use macmlx_inference::{GenerationEvent, InferenceError, Message};
 use macmlx_protocol::{Frame, Framing, StreamEncoder, lm_studio::chat::Encoder};
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::{
@@ -46,7 +44,7 @@ impl Chats {
 
     /// The turns up to a response.
     pub(crate) fn turns(&self, response: &str) -> Option<Turns> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         kept.clock += 1;
         let now = kept.clock;
         let (last_used, turns) = kept.responses.get_mut(response)?;
@@ -61,7 +59,7 @@ impl Chats {
             Kept::new(turn, &self.meter)
         });
         let turns = past.iter().cloned().chain(said).collect();
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         kept.clock += 1;
         let now = kept.clock;
         kept.responses.insert(id.to_owned(), (now, turns));

@@ -6,7 +6,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use macmlx_protocol::{
@@ -17,6 +17,7 @@ use macmlx_protocol::{
         list::{ItemList, Page},
     },
 };
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Map, Value};
 
 use super::{
@@ -111,7 +112,7 @@ impl Store {
     }
 
     fn shelves(&self) -> MutexGuard<'_, Shelves> {
-        self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shelves.lock()
     }
 
     /// Finds what a request refers to. Items that are not found are left to the translation.

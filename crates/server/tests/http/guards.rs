@@ -1,6 +1,6 @@
 //! Keys, hosts and origins.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use axum::{
     Router,
@@ -11,6 +11,7 @@ use axum::{
 };
 use macmlx_inference::ScriptedBackend;
 use macmlx_server::{ApiKey, ApiKeySource, BindError, IfBusy, Options, Visitors, bind};
+use parking_lot::Mutex;
 use reqwest::{Client, Method, StatusCode};
 use serde_json::Value;
 
@@ -63,13 +64,13 @@ struct Changing(Mutex<Vec<ApiKey>>);
 
 impl Changing {
     fn set(&self, keys: &[&str]) {
-        *self.0.lock().unwrap() = keys.iter().copied().map(ApiKey::new).collect();
+        *self.0.lock() = keys.iter().copied().map(ApiKey::new).collect();
     }
 }
 
 impl ApiKeySource for Changing {
     fn api_keys(&self) -> Vec<ApiKey> {
-        self.0.lock().unwrap().clone()
+        self.0.lock().clone()
     }
 }
 

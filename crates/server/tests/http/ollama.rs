@@ -1,7 +1,7 @@
 //! Ollama's routes: models, files, lifetimes, and streams of lines.
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -12,6 +12,7 @@ use macmlx_inference::{
     ScriptedBackend, ScriptedModelFiles, TokenizeRequest,
 };
 use macmlx_server::{ApiKey, Options};
+use parking_lot::Mutex;
 use reqwest::{Client, Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -460,16 +461,16 @@ struct OneModel(Mutex<Option<Instant>>, Mutex<Option<KeepAlive>>);
 
 impl OneModel {
     fn touch(&self) {
-        *self.0.lock().unwrap() = Some(Instant::now());
+        *self.0.lock() = Some(Instant::now());
     }
 
     fn is_loaded(&self) -> bool {
-        self.0.lock().unwrap().is_some()
+        self.0.lock().is_some()
     }
 
     /// What was wished for this stay.
     fn kept(&self) -> Option<KeepAlive> {
-        *self.1.lock().unwrap()
+        *self.1.lock()
     }
 }
 
@@ -509,19 +510,18 @@ impl Backend for OneModel {
     }
 
     fn unload(&self, _: String) -> BoxFuture<'_, Result<bool, InferenceError>> {
-        let was_loaded = self.0.lock().unwrap().take().is_some();
+        let was_loaded = self.0.lock().take().is_some();
         async move { Ok(was_loaded) }.boxed()
     }
 
     fn keep(&self, id: &str, keep_alive: KeepAlive) {
         assert_eq!(id, "org/small");
-        *self.1.lock().unwrap() = Some(keep_alive);
+        *self.1.lock() = Some(keep_alive);
     }
 
     fn loaded(&self) -> Vec<LoadedModel> {
         self.0
             .lock()
-            .unwrap()
             .iter()
             .map(|used| LoadedModel {
                 id: "org/small".into(),

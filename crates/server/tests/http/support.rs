@@ -1,9 +1,6 @@
 //! A server on a free port and a backend led by hand.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use axum::Router;
 use futures::{
@@ -17,6 +14,7 @@ use macmlx_inference::{
     ScriptedModelFiles, Timings, TokenizeRequest, Usage,
 };
 use macmlx_server::{IfBusy, Options, bind, router, serve};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{sync::watch, task::JoinHandle};
 
@@ -249,7 +247,7 @@ impl Backend for LedBackend {
         _: Arc<ModelCard>,
         _request: GenerateRequest,
     ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
-        let led = self.0.lock().unwrap().take().unwrap();
+        let led = self.0.lock().take().unwrap();
         led.state.send_replace(State::Asked);
         let reports_drop = ReportsDrop(led.state);
         async move {

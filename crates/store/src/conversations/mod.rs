@@ -9,10 +9,11 @@ use std::{
     collections::HashMap,
     fs, io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
 };
 
 use macmlx_settings::state_file;
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 pub use conversation::{
@@ -59,7 +60,7 @@ impl Conversations {
     /// What there is, newest first: all, or those that have every word of `search` in their title
     /// or messages, whatever the case.
     pub fn list(&self, search: Option<&str>) -> Result<List, Error> {
-        let mut list = lock(&self.index).list(&self.folder)?;
+        let mut list = self.index.lock().list(&self.folder)?;
         let words: Vec<String> = search
             .unwrap_or_default()
             .split_whitespace()
@@ -87,7 +88,7 @@ impl Conversations {
     pub fn create(&self, conversation: &Conversation) -> Result<(), Error> {
         let id = conversation.id;
         let editing = self.editing(id);
-        let _editing = lock(&editing);
+        let _editing = editing.lock();
         let path = self.path(id);
         if path.exists() {
             return Err(Error::Exists { id });
@@ -103,7 +104,7 @@ impl Conversations {
         edit: impl FnOnce(&mut Conversation) -> Result<(), E>,
     ) -> Result<Conversation, E> {
         let editing = self.editing(id);
-        let _editing = lock(&editing);
+        let _editing = editing.lock();
         let mut conversation = self.get(id)?;
         edit(&mut conversation)?;
         conversation.updated_at = stamp::now().max(conversation.updated_at);
@@ -114,7 +115,7 @@ impl Conversations {
     /// Deletes a conversation and the images that were kept for it.
     pub fn remove(&self, id: Uuid) -> Result<(), Error> {
         let editing = self.editing(id);
-        let _editing = lock(&editing);
+        let _editing = editing.lock();
         let path = self.path(id);
         fs::remove_file(&path).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => Error::NotFound { id },
@@ -146,7 +147,7 @@ impl Conversations {
 
     /// The lock of a conversation's file.
     fn editing(&self, id: Uuid) -> Arc<Mutex<()>> {
-        let mut editing = lock(&self.editing);
+        let mut editing = self.editing.lock();
         editing.retain(|_, held| held.strong_count() > 0);
         if let Some(held) = editing.get(&id).and_then(Weak::upgrade) {
             return held;
@@ -168,10 +169,6 @@ fn id_of(path: &Path) -> Option<Uuid> {
     let is_json = path.extension().is_some_and(|end| end == "json");
     let stem = path.file_stem()?.to_str()?;
     is_json.then(|| Uuid::try_parse(stem).ok()).flatten()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -3,11 +3,10 @@
 use std::{
     fs,
     ops::Range,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{
     folder::Folder,
@@ -123,10 +122,7 @@ impl Progress {
 
     /// Brings what was written onto the disk for certain, then says so in the journal. Blocks.
     pub(super) fn checkpoint(&self, folder: &Folder) -> Result<(), Error> {
-        let is_closed = self
-            .is_closed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let is_closed = self.is_closed.lock();
         if *is_closed {
             return Ok(());
         }
@@ -135,10 +131,7 @@ impl Progress {
 
     /// Writes the last checkpoint; later ones change nothing. Blocks.
     pub(super) fn close(&self, folder: &Folder) -> Result<(), Error> {
-        let mut is_closed = self
-            .is_closed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut is_closed = self.is_closed.lock();
         *is_closed = true;
         self.write_journal(folder)
     }
@@ -173,7 +166,7 @@ impl Progress {
 
 impl Tracked {
     fn live(&self) -> MutexGuard<'_, Live> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+        self.live.lock()
     }
 
     pub(super) fn state(&self) -> FileState {

@@ -1,11 +1,8 @@
 //! What all downloads of this process share.
 
-use std::{
-    collections::BTreeMap,
-    path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Semaphore, broadcast};
 use uuid::Uuid;
 
@@ -51,7 +48,7 @@ impl Shared {
     }
 
     pub(super) fn jobs(&self) -> MutexGuard<'_, BTreeMap<Uuid, Entry>> {
-        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+        self.jobs.lock()
     }
 
     /// Where a model, `owner/name`, will be.

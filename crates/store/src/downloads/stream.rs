@@ -1,12 +1,8 @@
 //! Ranges of a file over connections, each tried again until its bytes are here.
 
-use std::{
-    fs::File,
-    ops::Range,
-    sync::{Arc, Mutex, PoisonError},
-    time::Instant,
-};
+use std::{fs::File, ops::Range, sync::Arc, time::Instant};
 
+use parking_lot::Mutex;
 use reqwest::{Response, StatusCode, Url, header};
 
 use super::{
@@ -103,28 +99,22 @@ impl Stream<'_> {
         let Transfer {
             hub, model, commit, ..
         } = self.transfer;
-        let known = self.elsewhere().clone();
+        let known = self.elsewhere.lock().clone();
         if let Some(url) = known {
             match self.in_time(hub.open(&url, range, model)).await {
                 Ok(response) => return Ok(response),
                 Err(trouble) => {
                     tracing::debug!(error = %trouble.error, "asking the hub for another address");
-                    *self.elsewhere() = None;
+                    *self.elsewhere.lock() = None;
                 }
             }
         }
         let url = hub.file_url(model, commit, &self.file.remote.path);
         let response = self.in_time(hub.open(&url, range, model)).await?;
         if *response.url() != url {
-            *self.elsewhere() = Some(response.url().clone());
+            *self.elsewhere.lock() = Some(response.url().clone());
         }
         Ok(response)
-    }
-
-    fn elsewhere(&self) -> std::sync::MutexGuard<'_, Option<Url>> {
-        self.elsewhere
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// `bytes 5-9/10` must begin where we are, in a file as long as the hub lists it.

@@ -1,11 +1,9 @@
 //! All files of a download at one commit: fetched in parallel, compared, given their names.
 
-use std::{
-    fs,
-    sync::{Arc, Mutex},
-};
+use std::{fs, sync::Arc};
 
 use futures::{StreamExt, TryStreamExt, stream};
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use super::{

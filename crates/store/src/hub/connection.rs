@@ -1,9 +1,8 @@
 //! The hub that the settings of the moment name.
 
-use std::{
-    fmt,
-    sync::{Mutex, PoisonError},
-};
+use std::fmt;
+
+use parking_lot::Mutex;
 
 use super::{Error, Hub};
 
@@ -48,7 +47,7 @@ impl Connection {
     /// The hub as it is set now; the same one for as long as nothing changes. Blocks.
     pub fn hub(&self) -> Result<Hub, Error> {
         let access = (self.access)();
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.current.lock();
         if let Some((known, hub)) = current.as_ref()
             && *known == access
         {

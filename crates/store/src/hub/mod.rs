@@ -13,10 +13,11 @@ mod selection;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use reqwest::Url;
 
 pub use card::Card;
@@ -96,7 +97,7 @@ impl Hub {
     /// Asks as `answer` does, unless the same answer came within the last minute.
     async fn recent_answer(&self, url: &Url, about: &str) -> Result<request::Answer, Error> {
         let recent = |now: Instant| {
-            let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut recent = self.recent.lock();
             recent.retain(|_, (at, _)| now.duration_since(*at) < FRESH);
             recent.get(url).map(|(_, answer)| answer.clone())
         };
@@ -104,7 +105,7 @@ impl Hub {
             return Ok(answer);
         }
         let answer = self.answer(url, about).await?;
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recent = self.recent.lock();
         if recent.len() < MAX_REMEMBERED {
             recent.insert(url.clone(), (Instant::now(), answer.clone()));
         }

@@ -8,8 +8,10 @@ use std::{
     collections::VecDeque,
     fmt, io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
+    sync::{Arc, mpsc},
 };
+
+use parking_lot::Mutex;
 
 pub use entry::{Category, Entry, Level, NewEntry};
 pub use page::{Page, Query};
@@ -67,7 +69,7 @@ impl Logs {
         std::fs::create_dir_all(folder)?;
         let before = files::last_entries(folder, CAPACITY);
         {
-            let mut ring = lock(&self.ring);
+            let mut ring = self.ring.lock();
             let since = std::mem::take(&mut *ring);
             for entry in before {
                 ring.push(entry);
@@ -84,7 +86,7 @@ impl Logs {
                 .name("logs".into())
                 .spawn(move || files::write(&folder, &retention, &received))?
         };
-        *lock(&self.writer) = Some(Writer {
+        *self.writer.lock() = Some(Writer {
             folder: folder.to_path_buf(),
             messages,
             thread,
@@ -94,17 +96,17 @@ impl Logs {
 
     /// Calls a function for each new entry. The function must log nothing itself.
     pub fn watch(&self, watcher: impl Fn(&Entry) + Send + Sync + 'static) {
-        *lock(&self.watcher) = Some(Arc::new(Box::new(watcher)));
+        *self.watcher.lock() = Some(Arc::new(Box::new(watcher)));
     }
 
     /// Notes something. Never waits for the disk.
     pub fn note(&self, new: NewEntry) {
-        let entry = lock(&self.ring).push(new);
-        if let Some(writer) = &*lock(&self.writer) {
+        let entry = self.ring.lock().push(new);
+        if let Some(writer) = &*self.writer.lock() {
             // The thread ends with the log only.
             let _ = writer.messages.send(Message::Entry(entry.clone()));
         }
-        let watcher = lock(&self.watcher).clone();
+        let watcher = self.watcher.lock().clone();
         if let Some(watcher) = watcher {
             watcher(&entry);
         }
@@ -112,13 +114,13 @@ impl Logs {
 
     /// Entries of the memory that the query asks for, oldest first.
     pub fn find(&self, query: &Query) -> Page {
-        page::find(lock(&self.ring).entries.iter(), query)
+        page::find(self.ring.lock().entries.iter(), query)
     }
 
     /// Forgets everything, in memory and on disk. Waits for the disk.
     pub fn clear(&self) -> io::Result<()> {
-        lock(&self.ring).entries.clear();
-        let cleared = match &*lock(&self.writer) {
+        self.ring.lock().entries.clear();
+        let cleared = match &*self.writer.lock() {
             Some(writer) => {
                 let (done, cleared) = mpsc::channel();
                 let _ = writer.messages.send(Message::Clear(done));
@@ -131,12 +133,12 @@ impl Logs {
 
     /// Where the files are, once there are any.
     pub fn folder(&self) -> Option<PathBuf> {
-        Some(lock(&self.writer).as_ref()?.folder.clone())
+        Some(self.writer.lock().as_ref()?.folder.clone())
     }
 
     /// Ends the writing; what was noted before is in the file then.
     pub fn close(&self) {
-        let writer = lock(&self.writer).take();
+        let writer = self.writer.lock().take();
         if let Some(Writer {
             messages, thread, ..
         }) = writer
@@ -164,10 +166,6 @@ impl Ring {
         self.entries.push_back(entry.clone());
         entry
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -5,10 +5,10 @@ use std::{
     collections::HashMap,
     fs, io,
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
 };
 
 use macmlx_inference::{InferenceError, ModelCard};
+use parking_lot::Mutex;
 
 use super::{
     copy::{self, CopyError},
@@ -200,10 +200,7 @@ impl Library {
 
     fn describe(&self, id: &str, path: &Path) -> Entry {
         let stamp = Stamp::of(path);
-        let mut described = self
-            .described
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut described = self.described.lock();
         match described.get(path) {
             Some((known, entry)) if *known == stamp => entry.clone(),
             _ => {

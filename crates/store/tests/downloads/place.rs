@@ -3,7 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::Duration,
 };
 
@@ -12,6 +12,7 @@ use macmlx_store::{
     hub::{Access, Connection, Patience},
 };
 use macmlx_test_support::hub_double::{Behaviour, File, HubDouble, Repository};
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 pub(crate) const MODEL: &str = "owner/model";
@@ -97,7 +98,7 @@ impl Place {
         let (endpoint, token) = (self.double.url(), self.token.clone());
         let connection = Connection::new(move || Access {
             endpoint: endpoint.clone(),
-            token: token.lock().unwrap().clone(),
+            token: token.lock().clone(),
         });
         let places = Places {
             models: self.models(),

@@ -9,7 +9,7 @@ use macmlx_test_support::hub_double::{Behaviour, File, Refusal, Repository};
 use crate::place::{MODEL, Place, assert_whole, options, repository};
 
 async fn refused(place: &Place, token: Option<&str>, refusal: Refusal) -> Failure {
-    *place.token.lock().unwrap() = token.map(Into::into);
+    *place.token.lock() = token.map(Into::into);
     place.double.behave(Behaviour {
         refuse: Some(refusal),
         retry_after_seconds: Some(9),
@@ -80,7 +80,7 @@ async fn a_token_that_is_set_counts_for_the_next_attempt() {
     let downloads = place.open();
     let job = place.pull(&downloads).await;
     assert_eq!(job.error.unwrap().code, Code::Gated);
-    *place.token.lock().unwrap() = Some("hf_good".into());
+    *place.token.lock() = Some("hf_good".into());
     downloads.resume(job.id).await.unwrap();
     assert_whole(&crate::place::rest(&downloads, job.id).await, &place);
     assert_eq!(

@@ -8,7 +8,7 @@ use axum::{
 };
 use serde_json::{Value, json};
 
-use super::{Commit, Repository, Shared, find, lock, refused};
+use super::{Commit, Repository, Shared, find, refused};
 
 type Pairs = Query<Vec<(String, String)>>;
 
@@ -26,7 +26,7 @@ pub(super) async fn list(
     RawQuery(raw): RawQuery,
     headers: HeaderMap,
 ) -> Response {
-    let state = lock(&shared);
+    let state = shared.lock();
     if let Some(refusal) = state.behaviour.refuse {
         return refused(&state, refusal);
     }
@@ -121,7 +121,7 @@ fn described(
     query: &[(String, String)],
     headers: &HeaderMap,
 ) -> Response {
-    let mut state = lock(shared);
+    let mut state = shared.lock();
     let has_blobs = get(query, "blobs").is_some();
     match find(&mut state, headers, id, revision) {
         Ok((repository, commit)) => {
@@ -186,7 +186,7 @@ pub(super) async fn tree(
     Path((owner, name, revision)): Path<(String, String, String)>,
     headers: HeaderMap,
 ) -> Response {
-    let mut state = lock(&shared);
+    let mut state = shared.lock();
     let commit = match find(&mut state, &headers, &format!("{owner}/{name}"), &revision) {
         Ok((_, commit)) => commit,
         Err(response) => return *response,

@@ -11,7 +11,7 @@ use axum::{
 use futures::{StreamExt, stream};
 
 use super::{
-    Address, File, FileRequest, Refusal, Shared, behaviour::End, error, find, lock, refused, token,
+    Address, File, FileRequest, Refusal, Shared, behaviour::End, error, find, refused, token,
 };
 
 /// Slow connections send this often.
@@ -28,7 +28,7 @@ pub(super) async fn resolve(
 ) -> Response {
     let id = format!("{owner}/{name}");
     let (file, commit) = {
-        let mut state = lock(&shared);
+        let mut state = shared.lock();
         let is_open = token(&headers)
             .is_some_and(|token| state.behaviour.tokens.iter().any(|known| known == token));
         let (is_gated, file, commit) = match find(&mut state, &headers, &id, &revision) {
@@ -66,7 +66,7 @@ pub(super) async fn resolve(
         (file, commit)
     };
     let mut response = if file.sha256.is_some() {
-        let mut state = lock(&shared);
+        let mut state = shared.lock();
         state.addresses.push(Address {
             file: file.clone(),
             path: path.clone(),
@@ -103,7 +103,7 @@ pub(super) async fn elsewhere(
     headers: HeaderMap,
 ) -> Response {
     let file = {
-        let mut state = lock(&shared);
+        let mut state = shared.lock();
         let limit = state.behaviour.address_uses;
         let Some(address) = state
             .addresses
@@ -141,7 +141,7 @@ fn send(
     is_elsewhere: bool,
 ) -> Response {
     let size = file.bytes.len();
-    let mut state = lock(shared);
+    let mut state = shared.lock();
     let asked = range(headers, size).filter(|_| !state.behaviour.ignores_ranges);
     if asked.is_some_and(|(start, _)| start >= size) {
         return StatusCode::RANGE_NOT_SATISFIABLE.into_response();
@@ -204,7 +204,7 @@ struct Open(Shared);
 
 impl Drop for Open {
     fn drop(&mut self) {
-        lock(&self.0).open -= 1;
+        self.0.lock().open -= 1;
     }
 }
 
@@ -237,7 +237,7 @@ fn body(
                 tokio::time::sleep(SLICE).await;
             }
             let next = bytes.split_to(piece.min(bytes.len()));
-            lock(&shared).requests[request].sent += next.len();
+            shared.lock().requests[request].sent += next.len();
             Some((Ok(next), (bytes, true)))
         }
     });

@@ -9,7 +9,7 @@ use axum::{
 };
 use serde::Deserialize;
 
-use super::{Behaviour, Commit, File, FileRequest, Shared, lock};
+use super::{Behaviour, Commit, File, FileRequest, Shared};
 
 pub(super) fn routes() -> Router<Shared> {
     Router::new()
@@ -19,17 +19,17 @@ pub(super) fn routes() -> Router<Shared> {
 }
 
 async fn behaviour(State(shared): State<Shared>) -> Json<Behaviour> {
-    Json(lock(&shared).behaviour.clone())
+    Json(shared.lock().behaviour.clone())
 }
 
 /// Fields that are left out are as in a hub that works.
 async fn behave(State(shared): State<Shared>, Json(behaviour): Json<Behaviour>) -> Json<Behaviour> {
-    lock(&shared).behaviour = behaviour.clone();
+    shared.lock().behaviour = behaviour.clone();
     Json(behaviour)
 }
 
 async fn requests(State(shared): State<Shared>) -> Json<Vec<FileRequest>> {
-    Json(lock(&shared).requests.clone())
+    Json(shared.lock().requests.clone())
 }
 
 /// A change to make: one small file.
@@ -42,7 +42,7 @@ struct Change {
 
 /// Adds a commit, which is `main` from then on; answers with its name.
 async fn commit(State(shared): State<Shared>, Json(change): Json<Change>) -> Response {
-    let mut state = lock(&shared);
+    let mut state = shared.lock();
     let Some(repository) = state.repositories.get_mut(&change.repository) else {
         return StatusCode::NOT_FOUND.into_response();
     };

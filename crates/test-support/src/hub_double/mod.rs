@@ -13,11 +13,7 @@ mod control;
 mod folder;
 mod repository;
 
-use std::{
-    collections::BTreeMap,
-    net::SocketAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
 
 use axum::{
     Router,
@@ -25,6 +21,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::json;
 use tokio::{net::TcpListener, task::AbortHandle};
@@ -76,15 +73,11 @@ struct Address {
 
 type Shared = Arc<Mutex<State>>;
 
-fn lock(shared: &Shared) -> MutexGuard<'_, State> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl HubDouble {
     /// Serves repositories on free ports.
     pub async fn start(repositories: impl IntoIterator<Item = Repository>) -> Self {
         let shared = Shared::default();
-        lock(&shared).repositories = repositories
+        shared.lock().repositories = repositories
             .into_iter()
             .map(|repository| (repository.id.clone(), repository))
             .collect();
@@ -107,7 +100,7 @@ impl HubDouble {
             .with_state(shared.clone());
         let (address, hub) = serve(hub).await;
         let (elsewhere, content) = serve(content).await;
-        lock(&shared).content = Some(elsewhere);
+        shared.lock().content = Some(elsewhere);
         Self {
             address,
             shared,
@@ -127,41 +120,41 @@ impl HubDouble {
 
     /// Makes it misbehave like this from now on.
     pub fn behave(&self, behaviour: Behaviour) {
-        lock(&self.shared).behaviour = behaviour;
+        self.shared.lock().behaviour = behaviour;
     }
 
     /// Adds a commit, which is `main` from now on.
     pub fn commit(&self, id: &str, commit: Commit) {
-        let mut state = lock(&self.shared);
+        let mut state = self.shared.lock();
         state.repositories.get_mut(id).unwrap().commits.push(commit);
     }
 
     /// Leaves only the newest commit of a repository.
     pub fn rewrite_history(&self, id: &str) {
-        let mut state = lock(&self.shared);
+        let mut state = self.shared.lock();
         let commits = &mut state.repositories.get_mut(id).unwrap().commits;
         commits.drain(..commits.len() - 1);
     }
 
     /// The commit that `main` is.
     pub fn head(&self, id: &str) -> String {
-        let state = lock(&self.shared);
+        let state = self.shared.lock();
         state.repositories[id].at("main").unwrap().sha.clone()
     }
 
     /// Requests for contents so far, in order.
     pub fn requests(&self) -> Vec<FileRequest> {
-        lock(&self.shared).requests.clone()
+        self.shared.lock().requests.clone()
     }
 
     /// How many contents were sent at the same time.
     pub fn most_connections(&self) -> usize {
-        lock(&self.shared).most_open
+        self.shared.lock().most_open
     }
 
     /// The `Authorization` header of the last request to the hub itself.
     pub fn authorization(&self) -> Option<String> {
-        lock(&self.shared).authorization.clone()
+        self.shared.lock().authorization.clone()
     }
 }
 
