@@ -53,16 +53,6 @@ fn import_fixture(name: &str, models: &Path) -> Result<Imported, Error> {
     import(&options, &mut |_| ControlFlow::Continue(()))
 }
 
-struct Hex<'a>(&'a [u8]);
-
-impl std::fmt::LowerHex for Hex<'_> {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0
-            .iter()
-            .try_for_each(|byte| write!(formatter, "{byte:02x}"))
-    }
-}
-
 struct Tensor {
     dtype: String,
     shape: Vec<usize>,
@@ -171,7 +161,7 @@ fn every_value_is_the_one_the_judge_reads() {
                 .iter()
                 .flat_map(|v| (v + 0.0).to_le_bytes())
                 .collect();
-            let digest = format!("{:x}", Hex(&Sha256::digest(&bytes)));
+            let digest = hex::encode(Sha256::digest(&bytes));
             assert_eq!(digest, judged["sha256"], "{name} {target}");
         }
         assert_eq!(seen, tensors.len(), "{name} has other tensors too");

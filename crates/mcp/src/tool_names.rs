@@ -1,6 +1,6 @@
 //! Names for tools that models can write: `server__tool` in `[a-zA-Z0-9_-]`, at most 64 of them.
 
-use std::{collections::HashMap, fmt::Write};
+use std::collections::HashMap;
 
 use sha2::{Digest, Sha256};
 
@@ -49,9 +49,7 @@ fn with_digest(name: &str, tool: &Tool) -> String {
     digest.update(&tool.name);
     let mut named = name[..name.len().min(LONGEST - DIGITS - 1)].to_owned();
     named.push('_');
-    for byte in &digest.finalize()[..DIGITS / 2] {
-        let _ = write!(named, "{byte:02x}");
-    }
+    named.push_str(&hex::encode(&digest.finalize()[..DIGITS / 2]));
     named
 }
 

@@ -147,7 +147,7 @@ impl ApiKeys {
                 .iter()
                 .map(|key| Entry {
                     name: key.name.clone(),
-                    sha256: secret::hexadecimal(&key.sha256),
+                    sha256: hex::encode(key.sha256),
                     created_unix: key.created_unix,
                     hint: key.hint.clone(),
                 })
@@ -185,8 +185,9 @@ fn read(path: &Path) -> Result<Vec<NamedKey>, ApiKeysError> {
         .keys
         .into_iter()
         .map(|entry| {
-            let sha256 = secret::from_hexadecimal(&entry.sha256)
-                .ok_or_else(|| unreadable(format!("the hash of `{}` is none", entry.name)))?;
+            let mut sha256 = [0; 32];
+            hex::decode_to_slice(&entry.sha256, &mut sha256)
+                .map_err(|_| unreadable(format!("the hash of `{}` is none", entry.name)))?;
             Ok(NamedKey {
                 name: entry.name,
                 sha256,

@@ -5,7 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{Environment, Settings, percent};
+use percent_encoding::percent_decode_str;
+
+use crate::{Environment, Settings};
 
 /// The operating system names no folder for data.
 #[derive(Debug, thiserror::Error)]
@@ -130,7 +132,9 @@ impl Home {
     /// Folders in settings may begin with `~` or be `file://` URLs, as macMLX on macOS wrote them.
     fn expand(&self, configured: &str) -> PathBuf {
         let path = match configured.strip_prefix("file://") {
-            Some(url_path) => percent::decode(url_path),
+            Some(url_path) => percent_decode_str(url_path)
+                .decode_utf8_lossy()
+                .into_owned(),
             None => configured.to_owned(),
         };
         match (path.strip_prefix('~'), &self.user_home) {

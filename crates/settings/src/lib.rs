@@ -11,7 +11,6 @@ mod limits;
 mod live;
 mod mcp_servers;
 mod model_parameters;
-mod percent;
 mod sampling;
 mod schema;
 mod secret;

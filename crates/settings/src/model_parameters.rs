@@ -11,13 +11,33 @@ use std::{
 
 use macmlx_inference::{SamplingParameter, SamplingParams};
 use parking_lot::Mutex;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::{
-    Aliases, Error, Home, file, percent, sampling::SamplingDefaults, state_file, watched::Watched,
-};
+use crate::{Aliases, Error, Home, file, sampling::SamplingDefaults, state_file, watched::Watched};
+
+/// What is escaped in names of files. The rest is what the path of a URL may hold, save `/`: so do
+/// the files of existing installations.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'!')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'*')
+    .remove(b'+')
+    .remove(b',')
+    .remove(b';')
+    .remove(b'=')
+    .remove(b':')
+    .remove(b'@');
 
 /// Parameters of a model, or of a conversation with one. An absent value is taken from the next of
 /// these: conversation, model, the model's own `generation_config.json`.
@@ -293,7 +313,7 @@ impl ModelParametersFolder {
             let Some(id) = path.file_stem().and_then(|stem| stem.to_str()) else {
                 continue;
             };
-            let id = percent::decode(id);
+            let id = percent_decode_str(id).decode_utf8_lossy();
             let parameters = self.get(&id);
             if let Some(alias) = parameters.alias.as_deref().filter(|alias| is_set(alias))
                 && !is_no_name(alias)
@@ -328,7 +348,8 @@ impl ModelParametersFolder {
     }
 
     fn path(&self, id: &str) -> PathBuf {
-        self.folder.join(percent::encode(id) + ".json")
+        let name = utf8_percent_encode(id, ESCAPED);
+        self.folder.join(format!("{name}.json"))
     }
 }
 
@@ -381,6 +402,24 @@ mod tests {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, OLD).unwrap();
         path
+    }
+
+    #[test]
+    fn names_of_models_become_names_of_files() {
+        let place = place();
+        for (id, name) in [
+            (
+                "mlx-community/Qwen3-8B-4bit",
+                "mlx-community%2FQwen3-8B-4bit",
+            ),
+            ("a b%\u{e9}", "a%20b%25%C3%A9"),
+            ("-._~!$&'()*+,;=:@", "-._~!$&'()*+,;=:@"),
+            ("\"#<>?[\\]^`{|}", "%22%23%3C%3E%3F%5B%5C%5D%5E%60%7B%7C%7D"),
+        ] {
+            let path = place.parameters.path(id);
+            assert_eq!(path.file_stem().unwrap(), name);
+            assert_eq!(percent_decode_str(name).decode_utf8_lossy(), id);
+        }
     }
 
     #[test]

@@ -70,12 +70,7 @@ pub(crate) fn program(profile: &str, name: &str) -> Result<PathBuf> {
 
 /// The start of a hash, enough to tell folders apart.
 pub(crate) fn short_hex(hash: Sha256) -> String {
-    let number = hash
-        .finalize()
-        .iter()
-        .take(6)
-        .fold(0, |number, byte| number << 8 | u64::from(*byte));
-    format!("{number:012x}")
+    hex::encode(&hash.finalize()[..6])
 }
 
 /// Holds others back until the file is dropped, so that two clones do not build the same thing.

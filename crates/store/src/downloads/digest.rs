@@ -36,15 +36,7 @@ fn digest<D: Digest>(input: &mut File, mut hasher: D) -> std::io::Result<String>
         }
         hasher.update(&buffer[..read]);
     }
-    Ok(hexadecimal(&hasher.finalize()))
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .flat_map(|byte| [byte >> 4, byte & 15])
-        .filter_map(|digit| char::from_digit(u32::from(digit), 16))
-        .collect()
+    Ok(hex::encode(hasher.finalize()))
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! A model's identity, taken from samples of its files: gigabytes are not read to list models.
 
 use std::{
-    fmt::Write,
     fs::File,
     io::{self, Read, Seek, SeekFrom},
     path::PathBuf,
@@ -43,12 +42,7 @@ pub(super) fn digest(config: &str, weights: &[PathBuf]) -> io::Result<String> {
             add(&sample);
         }
     }
-    let mut digits = String::with_capacity(64);
-    for byte in hasher.finalize() {
-        // Writing to a string does not fail.
-        let _ = write!(digits, "{byte:02x}");
-    }
-    Ok(digits)
+    Ok(hex::encode(hasher.finalize()))
 }
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ impl File {
     pub fn large(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
         Self {
-            sha256: Some(hexadecimal(&Sha256::digest(&bytes))),
+            sha256: Some(hex::encode(Sha256::digest(&bytes))),
             bytes,
         }
     }
@@ -60,8 +60,8 @@ impl File {
     /// Git's name of the contents.
     pub(super) fn blob_id(&self) -> String {
         let header = format!("blob {}\0", self.bytes.len());
-        hexadecimal(
-            &Sha1::new()
+        hex::encode(
+            Sha1::new()
                 .chain_update(header)
                 .chain_update(&self.bytes)
                 .finalize(),
@@ -82,7 +82,7 @@ impl Commit {
             hasher.update(format!("{path} {}\n", file.etag()));
         }
         Self {
-            sha: hexadecimal(&hasher.finalize()),
+            sha: hex::encode(hasher.finalize()),
             files,
         }
     }
@@ -113,12 +113,4 @@ impl Repository {
             sha => self.commits.iter().find(|commit| commit.sha == sha),
         }
     }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .flat_map(|byte| [byte >> 4, byte & 15])
-        .filter_map(|digit| char::from_digit(u32::from(digit), 16))
-        .collect()
 }
