@@ -15,6 +15,7 @@ mod message;
 mod model_files;
 mod request;
 mod sampling;
+mod sampling_schema;
 #[cfg(feature = "test-support")]
 mod scripted;
 
@@ -41,6 +42,8 @@ pub use model_files::{ModelFiles, ModelFilesError, PullProgress};
 pub use request::{
     ChatPrompt, GenerateRequest, Logprobs, Prompt, ReasoningOptions, StopConditions,
 };
-pub use sampling::{Dry, ParameterRange, SamplingNumbers, SamplingParameter, SamplingParams, Xtc};
+pub use sampling::{
+    Dry, ParameterRange, SamplingNumbers, SamplingParameter, SamplingParams, Spelling, Xtc,
+};
 #[cfg(feature = "test-support")]
 pub use scripted::{FilesRequest, ScriptedBackend, ScriptedCatalog, ScriptedModelFiles};

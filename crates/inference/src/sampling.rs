@@ -1,9 +1,9 @@
 //! How the next token is drawn from the logits, for each sequence by itself.
 //!
 //! A parameter that is one number is a row of the table in `sampling_parameters!`: the parsers of
-//! the dialects, the parameters of models and conversations, `generation_config.json`, Ollama's
-//! `show` and the form of the UI all read the table, so that a new one is its row and what it does in
-//! the engine.
+//! the dialects and what they know of each other's words, the parameters of models and
+//! conversations, `generation_config.json`, Ollama's `show` and the form of the UI all read the
+//! table, so that a new one is its row and what it does in the engine.
 
 use std::{collections::BTreeMap, ops::Bound};
 
@@ -12,22 +12,36 @@ use serde::{Deserialize, Serialize};
 /// Where a value may lie.
 pub type ParameterRange = (Bound<f64>, Bound<f64>);
 
+/// How a dialect has a parameter.
+#[derive(Debug, Clone, Copy)]
+pub struct Spelling {
+    pub name: &'static str,
+    pub range: ParameterRange,
+    /// Numbers from this one up to [`SamplingParameter::neutral`] ask for nothing.
+    pub nothing_from: f64,
+}
+
 /// What is known of a sampling parameter that is one number.
 #[derive(Debug, Clone, Copy)]
 pub struct SamplingParameter {
     /// The name in `generation_config.json` and on servers with OpenAI's API.
     pub name: &'static str,
-    /// Other names that such servers have for it.
+    /// Other names that clients of such servers have for it.
     pub aliases: &'static [&'static str],
     /// The option of Ollama; `None`: it has none.
-    pub ollama: Option<&'static str>,
+    pub ollama: Option<Spelling>,
+    /// The parameter without which this one means nothing.
+    pub only_with: Option<&'static str>,
     /// The name in files and routes of this program.
     pub setting: &'static str,
+    /// The name that people read.
+    pub label: &'static str,
     /// What it does, in sentences.
     pub meaning: &'static str,
+    /// The value that does nothing.
+    pub neutral: f64,
     pub range: ParameterRange,
-    /// The range of Ollama's option.
-    pub ollama_range: ParameterRange,
+    nothing_from: f64,
     pub is_integer: bool,
     get: fn(&SamplingParams) -> Option<f64>,
     set: fn(&mut SamplingParams, Option<f64>),
@@ -49,18 +63,40 @@ impl SamplingParameter {
         Self::ALL.iter().find(|row| row.setting == setting)
     }
 
+    /// Whether a number asks for nothing where the parameter is spelled so.
+    pub fn is_nothing(&self, spelling: &Spelling, number: f64) -> bool {
+        (spelling.nothing_from..=self.neutral).contains(&number)
+    }
+
+    /// How servers with OpenAI's API have it.
+    pub const fn openai(&self) -> Spelling {
+        Spelling {
+            name: self.name,
+            range: self.range,
+            nothing_from: self.nothing_from,
+        }
+    }
+
     const fn also(mut self, aliases: &'static [&'static str]) -> Self {
         self.aliases = aliases;
         self
     }
 
-    const fn ollama(mut self, name: &'static str) -> Self {
-        self.ollama = Some(name);
+    const fn nothing_from(mut self, number: f64) -> Self {
+        self.nothing_from = number;
         self
     }
 
-    const fn ollama_up_to(mut self, most: f64) -> Self {
-        self.ollama_range.1 = Bound::Included(most);
+    const fn ollama(mut self, spelling: Spelling) -> Self {
+        self.ollama = Some(Spelling {
+            nothing_from: spelling.nothing_from.min(self.neutral),
+            ..spelling
+        });
+        self
+    }
+
+    const fn only_with(mut self, name: &'static str) -> Self {
+        self.only_with = Some(name);
         self
     }
 }
@@ -73,6 +109,14 @@ const fn between(least: f64, most: f64) -> ParameterRange {
 /// The lower end may not be taken.
 const fn above(limit: f64, most: f64) -> ParameterRange {
     (Bound::Excluded(limit), Bound::Included(most))
+}
+
+const fn named(name: &'static str, range: ParameterRange) -> Spelling {
+    Spelling {
+        name,
+        range,
+        nothing_from: f64::INFINITY,
+    }
 }
 
 /// A number as people write it: 0.1 and not the nearest `f32` to it.
@@ -95,7 +139,7 @@ impl Decimal for u32 {
 macro_rules! sampling_parameters {
     ($(
         $(#[doc = $meaning:literal])+
-        $name:ident: $type:ident = $neutral:literal, $setting:literal, $range:expr
+        $name:ident: $type:ident = $neutral:literal, $setting:literal, $label:literal, $range:expr
             $(, $column:ident($value:expr))*;
     )+) => {
         /// Sampling parameters as a client gave them.
@@ -143,10 +187,13 @@ macro_rules! sampling_parameters {
                     name: stringify!($name),
                     aliases: &[],
                     ollama: None,
+                    only_with: None,
                     setting: $setting,
+                    label: $label,
                     meaning: concat!($($meaning),+).trim_ascii_start(),
+                    neutral: $neutral as f64,
                     range: $range,
-                    ollama_range: $range,
+                    nothing_from: $neutral as f64,
                     is_integer: sampling_parameters!(@is_integer $type),
                     get: |params| params.$name.map(Decimal::decimal),
                     set: |params, value| params.$name = value.map(|value| value as $type),
@@ -164,39 +211,53 @@ macro_rules! sampling_parameters {
 
 sampling_parameters! {
     /// How varied the answer is; 0 takes the likeliest token each time.
-    temperature: f32 = 1.0, "temperature", between(0.0, 2.0), ollama("temperature"),
-        ollama_up_to(100.0);
+    temperature: f32 = 1.0, "temperature", "Temperature", between(0.0, 2.0),
+        ollama(named("temperature", between(0.0, 100.0)));
     /// Only the smallest set of tokens whose probability reaches this; 1 is all.
-    top_p: f32 = 1.0, "topP", between(0.0, 1.0), ollama("top_p");
+    top_p: f32 = 1.0, "topP", "Top-p", between(0.0, 1.0),
+        ollama(named("top_p", between(0.0, 1.0)));
     /// Only that many of the likeliest tokens; 0 is all.
-    top_k: u32 = 0, "topK", between(0.0, 4_294_967_295.0), ollama("top_k");
+    top_k: u32 = 0, "topK", "Top-k", between(0.0, 4_294_967_295.0), nothing_from(-1.0),
+        ollama(Spelling {
+            nothing_from: f64::NEG_INFINITY,
+            ..named("top_k", between(0.0, 4_294_967_295.0))
+        });
     /// Only tokens at least this fraction as likely as the likeliest; 0 is all.
-    min_p: f32 = 0.0, "minP", between(0.0, 1.0), ollama("min_p");
+    min_p: f32 = 0.0, "minP", "Min-p", between(0.0, 1.0),
+        ollama(named("min_p", between(0.0, 1.0)));
+    /// Only tokens whose logit is at most this many standard deviations below the highest; 0 is all.
+    top_n_sigma: f32 = 0.0, "topNSigma", "Top-nσ", between(0.0, 100.0), also(&["nsigma"]),
+        nothing_from(f64::NEG_INFINITY);
     /// Only tokens about as surprising as is typical, until their probability reaches this; 1 is
     /// all.
-    typical_p: f32 = 1.0, "typicalP", between(0.0, 1.0), ollama("typical_p");
+    typical_p: f32 = 1.0, "typicalP", "Typical-p", between(0.0, 1.0),
+        also(&["typical", "typ_p"]), ollama(named("typical_p", between(0.0, 1.0)));
     /// Divides positive and multiplies negative logits of tokens seen in prompt or output; 1 does
     /// nothing.
-    repetition_penalty: f32 = 1.0, "repetitionPenalty", above(0.0, 100.0),
-        also(&["repeat_penalty"]), ollama("repeat_penalty");
+    repetition_penalty: f32 = 1.0, "repetitionPenalty", "Repetition penalty", above(0.0, 100.0),
+        also(&["repeat_penalty", "rep_pen"]), ollama(named("repeat_penalty", above(0.0, 100.0)));
     /// Subtracted once from the logits of tokens seen in the output.
-    presence_penalty: f32 = 0.0, "presencePenalty", between(-2.0, 2.0),
-        ollama("presence_penalty");
+    presence_penalty: f32 = 0.0, "presencePenalty", "Presence penalty", between(-2.0, 2.0),
+        ollama(named("presence_penalty", between(-2.0, 2.0)));
     /// Subtracted from the logits of tokens for each time they were seen in the output.
-    frequency_penalty: f32 = 0.0, "frequencyPenalty", between(-2.0, 2.0),
-        ollama("frequency_penalty");
+    frequency_penalty: f32 = 0.0, "frequencyPenalty", "Frequency penalty", between(-2.0, 2.0),
+        ollama(named("frequency_penalty", between(-2.0, 2.0)));
     /// The temperature follows the model's certainty, and goes so far below and above what is set; 0
     /// keeps it.
-    dynatemp_range: f32 = 0.0, "dynatempRange", between(0.0, 2.0);
+    dynatemp_range: f32 = 0.0, "dynatempRange", "Dynamic temperature", between(0.0, 2.0);
     /// How the temperature follows the certainty, as an exponent.
-    dynatemp_exponent: f32 = 1.0, "dynatempExponent", between(0.0, 100.0);
+    dynatemp_exponent: f32 = 1.0, "dynatempExponent", "Dynamic temperature exponent",
+        between(0.0, 100.0), only_with("dynatemp_range");
     /// 1 or 2: Mirostat of that version takes the place of the filters above, and steers how
     /// surprising the answer is; 0 is off.
-    mirostat: u32 = 0, "mirostat", between(0.0, 2.0), ollama("mirostat");
+    mirostat: u32 = 0, "mirostat", "Mirostat", between(0.0, 2.0), also(&["mirostat_mode"]),
+        ollama(named("mirostat", between(0.0, 2.0)));
     /// The surprise that Mirostat aims at, in bits for each token.
-    mirostat_tau: f32 = 5.0, "mirostatTau", between(0.0, 100.0), ollama("mirostat_tau");
+    mirostat_tau: f32 = 5.0, "mirostatTau", "Mirostat tau", between(0.0, 100.0),
+        ollama(named("mirostat_tau", between(0.0, 100.0))), only_with("mirostat");
     /// How fast Mirostat learns.
-    mirostat_eta: f32 = 0.1, "mirostatEta", between(0.0, 100.0), ollama("mirostat_eta");
+    mirostat_eta: f32 = 0.1, "mirostatEta", "Mirostat eta", between(0.0, 100.0),
+        ollama(named("mirostat_eta", between(0.0, 100.0))), only_with("mirostat");
 }
 
 /// Exclude top choices: with `probability`, all tokens above `threshold` but the least likely of

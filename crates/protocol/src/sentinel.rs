@@ -2,7 +2,8 @@
 //!
 //! `null` always means what leaving the field out means. What −1 and 0 mean is told by the servers
 //! that a field's clients were written for: llama.cpp and LM Studio (which runs it), vLLM, mlx-lm,
-//! Ollama, Cohere and Voyage.
+//! Ollama, Cohere and Voyage. What numbers mean for a sampling parameter stands in the table of
+//! those.
 
 use std::ops::RangeInclusive;
 
@@ -46,22 +47,6 @@ pub(crate) const NUM_PREDICT: Kind = Kind {
     sentinels: -2..=0,
     meaning: Count::Unlimited,
     words: "-1 for no limit",
-};
-
-/// Candidates for the next token: 0 is all of them, and so is −1 (vLLM, `SGLang`).
-pub(crate) const TOP_K: Kind = Kind {
-    least: 1,
-    sentinels: -1..=0,
-    meaning: Count::Unlimited,
-    words: "0 or -1 for all",
-};
-
-/// The same to Ollama and llama.cpp, to which every number below is all of them.
-pub(crate) const TOP_K_OF_OLLAMA: Kind = Kind {
-    least: 1,
-    sentinels: i64::MIN..=0,
-    meaning: Count::Unlimited,
-    words: "0 for all",
 };
 
 /// Tokens that a penalty looks back: none of them with 0, all of them with −1 (llama.cpp, Ollama).
@@ -185,14 +170,6 @@ impl Count {
             Self::Of(count) => Some(count),
         }
     }
-
-    /// The number where 0 stands for no limit.
-    pub(crate) fn or_zero(self) -> Option<u32> {
-        match self {
-            Self::Unlimited => Some(0),
-            Self::Unset | Self::Of(_) => self.limit(),
-        }
-    }
 }
 
 /// The seed that the field `name` asks for. Negative seeds are seeds too, but for −1.
@@ -227,10 +204,6 @@ mod tests {
             (ANSWER_TOKENS.with_least(0), 0, Some(Count::Of(0))),
             (NUM_PREDICT, 0, Some(Count::Unlimited)),
             (NUM_PREDICT, -3, None),
-            (TOP_K, 0, Some(Count::Unlimited)),
-            (TOP_K, -1, Some(Count::Unlimited)),
-            (TOP_K, -2, None),
-            (TOP_K_OF_OLLAMA, -9, Some(Count::Unlimited)),
             (WINDOW, 0, Some(Count::Of(0))),
             (WINDOW, -1, Some(Count::Unlimited)),
             (WINDOW, -2, None),

@@ -18,6 +18,7 @@ mod stopping;
 mod tools;
 mod value;
 
+use macmlx_inference::SamplingParameter;
 use serde_json::{Map, Value};
 
 use crate::{Error, Translation, json};
@@ -79,15 +80,23 @@ struct Wrong(&'static str);
 #[derive(Debug)]
 struct Word {
     names: &'static [&'static str],
-    /// Values with which the word may be there although it is refused; `null` always is one.
-    asks_nothing: fn(&Value) -> bool,
+    /// With what the word may be there although it is refused; `null` always is such a value.
+    nothing: Nothing,
     uses: [Use; APIS],
+}
+
+/// Which values of a word ask for nothing.
+#[derive(Debug, Clone, Copy)]
+enum Nothing {
+    Where(fn(&Value) -> bool),
+    /// Those that do nothing as this parameter.
+    Parameter(&'static SamplingParameter),
 }
 
 const fn word(names: &'static [&'static str]) -> Word {
     Word {
         names,
-        asks_nothing,
+        nothing: Nothing::Where(asks_nothing),
         uses: [Use::Refused("there is nothing like it here"); APIS],
     }
 }
@@ -96,7 +105,7 @@ const fn word(names: &'static [&'static str]) -> Word {
 const fn harmless(names: &'static [&'static str], reason: &'static str) -> Word {
     Word {
         names,
-        asks_nothing,
+        nothing: Nothing::Where(asks_nothing),
         uses: [Use::Harmless(reason); APIS],
     }
 }
@@ -128,8 +137,17 @@ impl Word {
     }
 
     const fn unless(mut self, asks_nothing: fn(&Value) -> bool) -> Self {
-        self.asks_nothing = asks_nothing;
+        self.nothing = Nothing::Where(asks_nothing);
         self
+    }
+
+    fn asks_nothing(&self, value: &Value) -> bool {
+        match self.nothing {
+            Nothing::Where(asks_nothing) => asks_nothing(value),
+            Nothing::Parameter(row) => value
+                .as_f64()
+                .is_some_and(|number| row.is_nothing(&row.openai(), number)),
+        }
     }
 
     fn used(&self, api: Api) -> Use {
@@ -139,12 +157,13 @@ impl Word {
 
 impl Api {
     fn words(self) -> impl Iterator<Item = &'static Word> {
-        let tables: &[&'static [Word]] = match self {
+        let tables: Vec<&'static [Word]> = match self {
             Self::Embeddings | Self::Rerank | Self::OllamaEmbed | Self::OllamaEmbeddings => {
-                &[encoding::WORDS]
+                vec![encoding::WORDS]
             }
-            _ => &[
+            _ => vec![
                 prompt::WORDS,
+                sampling::numbers(),
                 sampling::WORDS,
                 stopping::WORDS,
                 reasoning::WORDS,
@@ -153,7 +172,7 @@ impl Api {
                 harmless::WORDS,
             ],
         };
-        tables.iter().copied().flatten()
+        tables.into_iter().flatten()
     }
 
     fn word(self, name: &str) -> Option<&'static Word> {
@@ -243,7 +262,7 @@ impl Body {
                 }
                 Ok(())
             }
-            Use::Refused(_) if (word.asks_nothing)(value) => Ok(()),
+            Use::Refused(_) if word.asks_nothing(value) => Ok(()),
             Use::Refused(reason) => Err(Error::unsupported(source, reason)),
             Use::Harmless(_) => Ok(()),
         }

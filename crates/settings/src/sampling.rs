@@ -1,9 +1,9 @@
 //! How sampling parameters stand in files and on control routes: by the table of `inference`, under
 //! the names that settings have there, and only those that are set.
 
-use std::{fmt, ops::Bound};
+use std::fmt;
 
-use macmlx_inference::{ParameterRange, SamplingParameter, SamplingParams};
+use macmlx_inference::{SamplingParameter, SamplingParams};
 use serde::{
     Deserializer, Serializer,
     de::{Error as _, MapAccess, Visitor},
@@ -11,10 +11,7 @@ use serde::{
 };
 use utoipa::{
     PartialSchema, ToSchema,
-    openapi::{
-        RefOr, Schema,
-        schema::{ObjectBuilder, SchemaType, Type},
-    },
+    openapi::{RefOr, Schema, schema::ObjectBuilder},
 };
 
 /// As a part of an object that has other fields too.
@@ -83,30 +80,8 @@ impl PartialSchema for SamplingDefaults {
         let object = SamplingParameter::ALL
             .iter()
             .fold(ObjectBuilder::new(), |object, row| {
-                object.property(row.setting, property(row))
+                object.property(row.setting, row.schema(&row.openai()))
             });
         RefOr::T(Schema::Object(object.build()))
     }
-}
-
-fn property(row: &SamplingParameter) -> Schema {
-    let number = if row.is_integer {
-        Type::Integer
-    } else {
-        Type::Number
-    };
-    let mut schema = ObjectBuilder::new()
-        .schema_type(SchemaType::from_iter([number, Type::Null]))
-        .title(Some(row.name))
-        .description(Some(row.meaning));
-    let (least, most): ParameterRange = row.range;
-    schema = match least {
-        Bound::Included(least) => schema.minimum(Some(least)),
-        Bound::Excluded(limit) => schema.exclusive_minimum(Some(limit)),
-        Bound::Unbounded => schema,
-    };
-    if let Bound::Included(most) = most {
-        schema = schema.maximum(Some(most));
-    }
-    Schema::Object(schema.build())
 }

@@ -31,6 +31,7 @@ pub(super) enum Filters {
         typical: bool,
         top_p: bool,
         min_p: bool,
+        sigma: bool,
         xtc: bool,
         /// The temperature follows the certainty.
         dynamic: bool,
@@ -53,6 +54,7 @@ impl Filters {
             typical: numbers.typical_p < 1.0,
             top_p: numbers.top_p < 1.0,
             min_p: numbers.min_p > 0.0,
+            sigma: numbers.top_n_sigma > 0.0,
             xtc: parameters.xtc.is_some(),
             dynamic: numbers.dynatemp_range > 0.0,
         }
@@ -102,6 +104,7 @@ pub(super) fn draw(logits: &Array, filters: Filters, rows: &[Drawing<'_>]) -> Re
             typical,
             top_p,
             min_p,
+            sigma,
             xtc,
             dynamic,
         } => {
@@ -109,6 +112,9 @@ pub(super) fn draw(logits: &Array, filters: Filters, rows: &[Drawing<'_>]) -> Re
                 column(rows, |row| value(&row.parameters.numbers))
             };
             let mut candidates = Candidates::new(logits.clone());
+            if sigma {
+                candidates.top_n_sigma(&number(|row| row.top_n_sigma))?;
+            }
             if top_k > 0 && (top_k as i32) < logits.dim(-1) {
                 candidates.top_k(top_k as i32)?;
             }
@@ -202,6 +208,25 @@ impl Candidates {
         let partition = mlx_rs::ops::argpartition_axis(self.logits.negative()?, k - 1, -1)?;
         self.reorder(&partition.try_index((.., ..k))?)?;
         self.sort()
+    }
+
+    /// Keeps those within `sigmas` standard deviations of the highest logit
+    /// (Tang et al., "Top-nσ: Not All Logits Are You Need").
+    fn top_n_sigma(&mut self, sigmas: &Array) -> Result<()> {
+        let is_possible = gt(&self.logits, Array::from_f32(f32::NEG_INFINITY))?;
+        let ones = select(&is_possible, Array::from_f32(1.0), Array::from_f32(0.0))?;
+        let count = sum_axis(&ones, -1, true)?;
+        let possible = select(&is_possible, &self.logits, Array::from_f32(0.0))?;
+        let mean = sum_axis(&possible, -1, true)?.divide(&count)?;
+        let distance = select(
+            &is_possible,
+            self.logits.subtract(&mean)?,
+            Array::from_f32(0.0),
+        )?;
+        let variance = sum_axis(multiply(&distance, &distance)?, -1, true)?.divide(&count)?;
+        let highest = max_axis(&self.logits, -1, true)?;
+        let limit = highest.subtract(multiply(variance.sqrt()?, sigmas)?)?;
+        self.keep(&le(&limit, &self.logits)?)
     }
 
     /// Keeps those nearest to the distribution's entropy until they reach `mass`

@@ -116,6 +116,14 @@ fn distribution(logits: &[f32], parameters: &Parameters, xtc_fires: bool) -> BTr
         .map(|&logit| f64::from(logit))
         .enumerate()
         .collect();
+    if parameters.numbers.top_n_sigma > 0.0 {
+        let count = left.len() as f64;
+        let mean = left.values().sum::<f64>() / count;
+        let variance = left.values().map(|l| (l - mean).powi(2)).sum::<f64>() / count;
+        let highest = left.values().copied().fold(f64::NEG_INFINITY, f64::max);
+        let floor = highest - variance.sqrt() * f64::from(parameters.numbers.top_n_sigma);
+        left.retain(|_, logit| *logit >= floor);
+    }
     if parameters.numbers.top_k > 0 {
         let kept = sorted(&left, true)[..(parameters.numbers.top_k as usize).min(VOCAB)].to_vec();
         left.retain(|token, _| kept.contains(token));
@@ -238,6 +246,11 @@ fn distributions_are_as_defined() {
         false,
     );
     check_distribution("min p", &parameters(|p| p.min_p = Some(0.2)), false);
+    check_distribution(
+        "top n sigma",
+        &parameters(|p| p.top_n_sigma = Some(1.5)),
+        false,
+    );
     check_distribution("typical", &parameters(|p| p.typical_p = Some(0.6)), false);
     check_distribution("xtc", &parameters(|p| p.xtc = Some(always)), true);
     let dynamic = parameters(|p| p.dynatemp_range = Some(0.7));

@@ -71,7 +71,7 @@ pub struct Request {
 /// What is read as OpenAI's servers have it.
 #[derive(Debug, Default)]
 struct Others {
-    sampling: sampling::Fields,
+    sampling: sampling::Sampling,
     grammars: Extras,
     options: Options,
 }
@@ -111,7 +111,7 @@ impl Request {
         refused::check(body)?;
         let mut request: Self = json::fields(body)?;
         request.others = Others {
-            sampling: json::fields(body)?,
+            sampling: sampling::Sampling::read(body)?,
             grammars: json::fields(body)?,
             options: json::fields(body)?,
         };

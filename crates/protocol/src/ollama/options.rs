@@ -4,7 +4,7 @@
 //! `num_thread`, …) is taken and not needed: every model gets its whole context and all of the
 //! device.
 
-use macmlx_inference::{SamplingParams, StopConditions};
+use macmlx_inference::{SamplingParameter, SamplingParams, Spelling, StopConditions};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -13,40 +13,52 @@ use super::refuse_if;
 use crate::{
     Error,
     json::fields_at,
-    range::checked,
-    sampling::within_ranges,
-    sentinel::{self, CONTEXT_TOKENS, Count, NUM_PREDICT, TOP_K_OF_OLLAMA, WINDOW},
+    sampling::{Numbers, Spelled},
+    sentinel::{self, CONTEXT_TOKENS, Count, NUM_PREDICT, WINDOW},
 };
 
 /// Tokens that penalties look back, when a client sets a penalty and says no more.
 const DEFAULT_PENALTY_WINDOW: u32 = 64;
 const NO_SAMPLER: &str = "this sampler is not available";
 
+/// Names of Ollama's options.
+#[derive(Debug)]
+enum Names {}
+
+impl Spelled for Names {
+    const PREFIX: &str = "options.";
+
+    fn spell(row: &SamplingParameter) -> Option<Spelling> {
+        row.ollama
+    }
+}
+
+// The schema's derive looks into generic types.
+type OptionNumbers = Numbers<Names>;
+
 /// The options that change an answer; others may be there.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize, ToSchema)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
 #[schema(as = ollama::Options)]
 pub(super) struct Options {
+    #[serde(flatten)]
+    numbers: OptionNumbers,
+    #[serde(flatten)]
+    fields: Fields,
+}
+
+/// Those that are no number of the table of sampling parameters.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[schema(as = ollama::OtherOptions)]
+struct Fields {
     /// Most tokens of the answer; −2 to 0: until the context is full.
     num_predict: Option<i64>,
-    temperature: Option<f32>,
-    top_k: Option<i64>,
-    top_p: Option<f32>,
-    min_p: Option<f32>,
-    typical_p: Option<f32>,
     /// Tokens that penalties look back; −1: all.
     repeat_last_n: Option<i64>,
-    repeat_penalty: Option<f32>,
-    presence_penalty: Option<f32>,
-    frequency_penalty: Option<f32>,
     /// −1: random.
     #[schema(value_type = Option<i64>)]
     seed: Option<i128>,
     #[schema(value_type = Option<Vec<String>>)]
     stop: Option<OneOrMany>,
-    /// 1 or 2: Mirostat of that version takes the place of the filters above.
-    mirostat: Option<i64>,
-    mirostat_tau: Option<f32>,
-    mirostat_eta: Option<f32>,
     /// Only 1 (off).
     tfs_z: Option<f32>,
     /// Only true.
@@ -67,13 +79,24 @@ pub(super) fn read(options: Option<&Value>) -> Result<(SamplingParams, StopCondi
     match options {
         None | Some(Value::Null) => Options::default().into_parts(),
         Some(Value::Array(items)) if items.is_empty() => Options::default().into_parts(),
-        Some(options @ Value::Object(_)) => fields_at::<Options>(options, "options")?.into_parts(),
+        Some(options @ Value::Object(_)) => Options {
+            numbers: fields_at(options, "options")?,
+            fields: fields_at(options, "options")?,
+        }
+        .into_parts(),
         Some(_) => Err(Error::invalid("options", "options must be an object")),
     }
 }
 
 impl Options {
     fn into_parts(self) -> Result<(SamplingParams, StopConditions), Error> {
+        let sampling = self.fields.complete(self.numbers.into_params()?)?;
+        Ok((sampling, self.fields.stop()?))
+    }
+}
+
+impl Fields {
+    fn stop(self) -> Result<StopConditions, Error> {
         refuse_if(
             self.tfs_z.is_some_and(|z| (z - 1.0).abs() > f32::EPSILON),
             "options.tfs_z",
@@ -86,7 +109,7 @@ impl Options {
         )?;
         CONTEXT_TOKENS.read("options.num_ctx", self.num_ctx)?;
         let max_tokens = NUM_PREDICT.read("options.num_predict", self.num_predict)?;
-        let sequences = match self.stop.clone() {
+        let sequences = match self.stop {
             None => Vec::new(),
             Some(OneOrMany::One(sequence)) => vec![sequence],
             Some(OneOrMany::Many(sequences)) => sequences,
@@ -97,45 +120,25 @@ impl Options {
                 "options.stop: a stop sequence is empty",
             ));
         }
-        let stop = StopConditions {
+        Ok(StopConditions {
             sequences,
             max_tokens: max_tokens.limit(),
             ..StopConditions::default()
-        };
-        Ok((self.sampling()?, stop))
+        })
     }
 
-    fn sampling(self) -> Result<SamplingParams, Error> {
-        let has_penalty = [
-            self.repeat_penalty,
-            self.presence_penalty,
-            self.frequency_penalty,
-        ]
-        .iter()
-        .any(Option::is_some);
-        let mirostat = checked("options.mirostat", self.mirostat, 0..=2)?;
-        let params = SamplingParams {
-            temperature: self.temperature,
-            top_p: self.top_p,
-            top_k: TOP_K_OF_OLLAMA.read("options.top_k", self.top_k)?.or_zero(),
-            min_p: self.min_p,
-            typical_p: self.typical_p,
-            repetition_penalty: self.repeat_penalty,
-            presence_penalty: self.presence_penalty,
-            frequency_penalty: self.frequency_penalty,
-            mirostat: mirostat.map(|version| version as u32),
-            mirostat_tau: self.mirostat_tau,
-            mirostat_eta: self.mirostat_eta,
+    /// Adds what is no number of the table.
+    fn complete(&self, numbers: SamplingParams) -> Result<SamplingParams, Error> {
+        let has_penalty = numbers.repetition_penalty.is_some()
+            || numbers.presence_penalty.is_some()
+            || numbers.frequency_penalty.is_some();
+        Ok(SamplingParams {
             penalty_window: match WINDOW.read("options.repeat_last_n", self.repeat_last_n)? {
                 Count::Unset => has_penalty.then_some(DEFAULT_PENALTY_WINDOW),
                 window => window.of(),
             },
             seed: sentinel::seed("options.seed", self.seed)?,
-            ..SamplingParams::default()
-        };
-        within_ranges(params, |row| {
-            let name = row.ollama?;
-            Some((format!("options.{name}"), row.ollama_range))
+            ..numbers
         })
     }
 }

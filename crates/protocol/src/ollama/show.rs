@@ -74,7 +74,7 @@ pub fn reply(card: &ModelCard, description: &ModelDescription, traits: &ModelTra
 fn parameters(generation_config: &Value) -> Vec<(&'static str, &Value)> {
     SamplingParameter::ALL
         .iter()
-        .filter_map(|row| Some((row.ollama?, generation_config.get(row.name)?)))
+        .filter_map(|row| Some((row.ollama?.name, generation_config.get(row.name)?)))
         .filter(|(_, value)| value.is_number())
         .collect()
 }

@@ -32,7 +32,7 @@ pub struct Request {
     #[serde(flatten)]
     fields: Fields,
     #[serde(flatten)]
-    sampling: sampling::Fields,
+    sampling: sampling::Sampling,
     #[serde(flatten)]
     stop: stop::Fields,
     #[serde(flatten)]
@@ -92,7 +92,7 @@ impl Request {
     fn read(body: &Value, renamed: Renamed) -> Result<Self, Error> {
         Ok(Self {
             fields: json::fields(body)?,
-            sampling: json::fields(body)?,
+            sampling: sampling::Sampling::read(body)?,
             stop: json::fields(body)?,
             grammar: grammar::Fields::read(body)?,
             renamed,

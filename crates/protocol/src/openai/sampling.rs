@@ -1,40 +1,54 @@
-//! Sampling fields that chat completions and completions share.
+//! Sampling fields that routes with OpenAI's samplers share: those of the table of parameters, and
+//! those that are more than a number.
 //!
 //! Names are OpenAI's; what it lacks is spelled as vLLM and mlx-lm do. DRY's defaults are
 //! llama.cpp's.
 
 use std::collections::BTreeMap;
 
-use macmlx_inference::{Dry, SamplingParams, Xtc};
+use macmlx_inference::{Dry, SamplingParameter, SamplingParams, Spelling, Xtc};
 use serde::Deserialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
 pub(super) use crate::range::checked;
 use crate::{
-    Error,
-    sampling::within_ranges,
-    sentinel::{self, Count, TOP_K, WINDOW},
+    Error, json,
+    sampling::{Numbers, Spelled},
+    sentinel::{self, Count, WINDOW},
 };
 
+/// Names as vLLM, mlx-lm and llama.cpp have them.
+#[derive(Debug)]
+pub(crate) enum Names {}
+
+impl Spelled for Names {
+    const PREFIX: &str = "";
+
+    fn spell(row: &SamplingParameter) -> Option<Spelling> {
+        Some(row.openai())
+    }
+}
+
+// The schema's derive looks into generic types.
+type NamedNumbers = Numbers<Names>;
+
+/// All of a body that says how tokens are drawn.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[schema(as = openai::Sampling)]
-pub(crate) struct Fields {
-    temperature: Option<f32>,
-    top_p: Option<f32>,
-    top_k: Option<i64>,
-    min_p: Option<f32>,
-    typical_p: Option<f32>,
-    /// 1 or 2: Mirostat of that version takes the place of the filters above.
-    mirostat: Option<i64>,
-    mirostat_tau: Option<f32>,
-    mirostat_eta: Option<f32>,
-    dynatemp_range: Option<f32>,
-    dynatemp_exponent: Option<f32>,
+pub(crate) struct Sampling {
+    #[serde(flatten)]
+    numbers: NamedNumbers,
+    #[serde(flatten)]
+    fields: Fields,
+}
+
+/// What is more than a number, or belongs to what is.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[schema(as = openai::OtherSampling)]
+struct Fields {
     xtc_probability: Option<f32>,
     xtc_threshold: Option<f32>,
-    repetition_penalty: Option<f32>,
-    presence_penalty: Option<f32>,
-    frequency_penalty: Option<f32>,
     repetition_context_size: Option<i64>,
     presence_context_size: Option<i64>,
     frequency_context_size: Option<i64>,
@@ -49,31 +63,28 @@ pub(crate) struct Fields {
     seed: Option<i128>,
 }
 
-impl Fields {
-    pub(crate) fn into_params(self) -> Result<SamplingParams, Error> {
-        let params = SamplingParams {
-            temperature: self.temperature,
-            top_p: self.top_p,
-            top_k: TOP_K.read("top_k", self.top_k)?.or_zero(),
-            min_p: self.min_p,
-            typical_p: self.typical_p,
-            repetition_penalty: self.repetition_penalty,
-            presence_penalty: self.presence_penalty,
-            frequency_penalty: self.frequency_penalty,
-            dynatemp_range: self.dynatemp_range,
-            dynatemp_exponent: self.dynatemp_exponent,
-            mirostat: checked("mirostat", self.mirostat, 0..=2)?.map(|version| version as u32),
-            mirostat_tau: self.mirostat_tau,
-            mirostat_eta: self.mirostat_eta,
-            xtc: self.xtc()?,
-            penalty_window: self.penalty_window()?,
-            dry: self.dry()?,
-            logit_bias: logit_bias(self.logit_bias.unwrap_or_default())?,
-            seed: sentinel::seed("seed", self.seed)?,
-        };
-        within_ranges(params, |row| Some((row.name.to_owned(), row.range)))
+impl Sampling {
+    pub(crate) fn read(body: &Value) -> Result<Self, Error> {
+        Ok(Self {
+            numbers: json::fields(body)?,
+            fields: json::fields(body)?,
+        })
     }
 
+    pub(crate) fn into_params(self) -> Result<SamplingParams, Error> {
+        let fields = self.fields;
+        Ok(SamplingParams {
+            xtc: fields.xtc()?,
+            penalty_window: fields.penalty_window()?,
+            dry: fields.dry()?,
+            logit_bias: logit_bias(fields.logit_bias.unwrap_or_default())?,
+            seed: sentinel::seed("seed", fields.seed)?,
+            ..self.numbers.into_params()?
+        })
+    }
+}
+
+impl Fields {
     fn xtc(&self) -> Result<Option<Xtc>, Error> {
         let probability = checked("xtc_probability", self.xtc_probability, 0.0..=1.0)?;
         let threshold = checked("xtc_threshold", self.xtc_threshold, 0.0..=0.5)?;
@@ -145,13 +156,12 @@ fn logit_bias(biases: BTreeMap<String, f32>) -> Result<BTreeMap<u32, f32>, Error
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
-    use crate::json::fields;
 
     fn params(body: &Value) -> Result<SamplingParams, Error> {
-        fields::<Fields>(body)?.into_params()
+        Sampling::read(body)?.into_params()
     }
 
     fn refused(body: &Value) -> String {
@@ -181,6 +191,7 @@ mod tests {
             ("top_k", json!(-2)),
             ("min_p", json!(-1)),
             ("typical_p", json!(2)),
+            ("top_n_sigma", json!(101)),
             ("mirostat", json!(3)),
             ("mirostat", json!(-1)),
             ("mirostat_tau", json!(-1)),
@@ -207,7 +218,7 @@ mod tests {
     fn samplers_of_llama_cpp_are_read() {
         let body = json!({
             "mirostat": 2.0, "mirostat_tau": 4, "mirostat_eta": 0.2, "dynatemp_range": 0.5,
-            "dynatemp_exponent": 1.5
+            "dynatemp_exponent": 1.5, "top_n_sigma": 1
         });
         let expected = SamplingParams {
             mirostat: Some(2),
@@ -215,9 +226,25 @@ mod tests {
             mirostat_eta: Some(0.2),
             dynatemp_range: Some(0.5),
             dynatemp_exponent: Some(1.5),
+            top_n_sigma: Some(1.0),
             ..SamplingParams::default()
         };
         assert_eq!(params(&body).unwrap(), expected);
+    }
+
+    #[test]
+    fn numbers_that_ask_for_nothing_are_neutral() {
+        for (name, value) in [
+            ("top_k", json!(-1)),
+            ("top_k", json!(-1.0)),
+            ("top_n_sigma", json!(-1)),
+            ("top_n_sigma", json!(-7.5)),
+        ] {
+            let asked = params(&json!({name: value})).unwrap();
+            assert_eq!(asked, params(&json!({name: 0})).unwrap(), "{name}: {value}");
+        }
+        let most = params(&json!({"top_k": i64::MAX})).unwrap();
+        assert_eq!(most.top_k, Some(u32::MAX));
     }
 
     #[test]

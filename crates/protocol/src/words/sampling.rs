@@ -1,8 +1,12 @@
 //! How tokens are drawn.
 
+use std::sync::LazyLock;
+
+use macmlx_inference::SamplingParameter;
+
 use super::{
     Api::{Chat, Completions, Messages, OllamaChat, OllamaGenerate, Responses},
-    GENERATING, OLLAMA, OPENAI, V1, Word,
+    GENERATING, Nothing, OLLAMA, OPENAI, V1, Word,
     value::{is_empty, is_false, is_not_positive, is_one, is_true, is_zero},
     word,
 };
@@ -13,31 +17,32 @@ const NO_BANS: &str = "words cannot be banned; `logit_bias` of /v1 bans tokens";
 const NO_OPTION: &str = "Ollama's options have no such thing; use /v1/chat/completions";
 const OTHER_ROUTE: &str = "log probabilities are told as `logprobs` and `top_logprobs`";
 
+/// The parameters that are one number, from their table.
+pub(super) fn numbers() -> &'static [Word] {
+    static NUMBERS: LazyLock<Vec<Word>> =
+        LazyLock::new(|| SamplingParameter::ALL.iter().map(number).collect());
+    &NUMBERS
+}
+
+fn number(row: &'static SamplingParameter) -> Word {
+    let names = [row.name].into_iter().chain(row.aliases.iter().copied());
+    // The table is made once and lives as long as those below.
+    let word = Word {
+        nothing: Nothing::Parameter(row),
+        ..word(names.collect::<Vec<_>>().leak())
+    }
+    .read(V1, vec![row.name].leak());
+    match (row.ollama, row.only_with) {
+        (Some(option), _) => {
+            let place: &'static str = format!("options.{}", option.name).leak();
+            word.read(OLLAMA, vec![place].leak())
+        }
+        (None, Some(_)) => word.harmless(OLLAMA, "it means nothing by itself"),
+        (None, None) => word.refused(OLLAMA, NO_OPTION),
+    }
+}
+
 pub(super) const WORDS: &[Word] = &[
-    word(&["temperature"])
-        .read(V1, &["temperature"])
-        .read(OLLAMA, &["options.temperature"]),
-    word(&["top_p"])
-        .read(V1, &["top_p"])
-        .read(OLLAMA, &["options.top_p"]),
-    word(&["top_k"])
-        .read(V1, &["top_k"])
-        .read(OLLAMA, &["options.top_k"]),
-    word(&["min_p"])
-        .read(V1, &["min_p"])
-        .read(OLLAMA, &["options.min_p"]),
-    word(&["typical_p", "typical", "typ_p"])
-        .read(V1, &["typical_p"])
-        .read(OLLAMA, &["options.typical_p"]),
-    word(&["repetition_penalty", "repeat_penalty", "rep_pen"])
-        .read(V1, &["repetition_penalty"])
-        .read(OLLAMA, &["options.repeat_penalty"]),
-    word(&["presence_penalty"])
-        .read(V1, &["presence_penalty"])
-        .read(OLLAMA, &["options.presence_penalty"]),
-    word(&["frequency_penalty"])
-        .read(V1, &["frequency_penalty"])
-        .read(OLLAMA, &["options.frequency_penalty"]),
     word(&[
         "repetition_context_size",
         "repeat_last_n",
@@ -81,26 +86,10 @@ pub(super) const WORDS: &[Word] = &[
     word(&["dry_penalty_last_n"])
         .read(V1, &["dry_penalty_last_n"])
         .harmless(OLLAMA, WITHOUT_DRY),
-    word(&["mirostat", "mirostat_mode"])
-        .read(V1, &["mirostat"])
-        .read(OLLAMA, &["options.mirostat"]),
-    word(&["mirostat_tau"])
-        .read(V1, &["mirostat_tau"])
-        .read(OLLAMA, &["options.mirostat_tau"]),
-    word(&["mirostat_eta"])
-        .read(V1, &["mirostat_eta"])
-        .read(OLLAMA, &["options.mirostat_eta"]),
-    word(&["dynatemp_range"])
-        .read(V1, &["dynatemp_range"])
-        .refused(OLLAMA, NO_OPTION)
-        .unless(is_zero),
-    word(&["dynatemp_exponent"])
-        .read(V1, &["dynatemp_exponent"])
-        .harmless(OLLAMA, "it means nothing without `dynatemp_range`"),
     word(&["dynamic_temperature", "temperature_last"])
         .refused(GENERATING, NO_SAMPLER)
         .unless(is_false),
-    word(&["top_n_sigma", "nsigma", "adaptive_target"])
+    word(&["adaptive_target"])
         .refused(GENERATING, NO_SAMPLER)
         .unless(is_not_positive),
     word(&["tfs_z", "tfs"])

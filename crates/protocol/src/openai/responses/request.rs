@@ -30,7 +30,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Request {
     body: Body,
-    sampling: sampling::Fields,
+    sampling: sampling::Sampling,
     stop: stop::Fields,
     reasoning: reasoning::Fields,
     grammar: grammar::Extras,
@@ -63,7 +63,7 @@ impl Request {
     fn read(body: &Value, renamed: Renamed) -> Result<Self, Error> {
         let request = Self {
             body: json::fields(body)?,
-            sampling: json::fields(body)?,
+            sampling: sampling::Sampling::read(body)?,
             stop: json::fields(body)?,
             reasoning: json::fields(body)?,
             grammar: json::fields(body)?,
