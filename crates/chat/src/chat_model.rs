@@ -9,8 +9,8 @@ use std::{
 };
 
 use macmlx_inference::{
-    ChatPrompt, Grammar, InferenceError, ModelTraits, Prompt, ReasoningOptions, StopConditions,
-    ToolChoice, ToolDefinition, ToolSupport,
+    ChatPrompt, Grammar, InferenceError, InfillPrompt, ModelTraits, Prompt, ReasoningOptions,
+    StopConditions, ToolChoice, ToolDefinition, ToolSupport,
 };
 
 use demands::{check_choice, unsupported};
@@ -23,7 +23,8 @@ use macmlx_output::{
 
 use crate::{
     ChatTemplate, Detokenizer, FirstSpace, OutputStream, SpecialTokens, Tokenizer,
-    output_formats::OutputFormats, output_stream::Stops, template::tell, tokenizer::Facts,
+    infill::InfillTokens, output_formats::OutputFormats, output_stream::Stops, template::tell,
+    tokenizer::Facts,
 };
 
 /// Tokenizer, chat template and output formats of one model.
@@ -33,6 +34,8 @@ pub struct ChatModel {
     tokenizer: Arc<Tokenizer>,
     template: Option<ChatTemplate>,
     formats: OutputFormats,
+    /// `None`: the model cannot fill in text.
+    infill: Option<InfillTokens>,
     /// The compiler of grammars, made when a request first needs it.
     grammars: OnceLock<Result<GrammarCompiler, InferenceError>>,
 }
@@ -58,6 +61,8 @@ pub struct Rendered {
     pub opened: String,
     single_tool_call: bool,
     first_space: FirstSpace,
+    /// Tokens that end the output, beside the model's own end tokens.
+    pub end_tokens: Vec<u32>,
 }
 
 impl ChatModel {
@@ -72,6 +77,7 @@ impl ChatModel {
         Ok(Self {
             formats: OutputFormats::load(model_dir, id, template.as_ref())?,
             id: id.into(),
+            infill: InfillTokens::of(&tokenizer),
             tokenizer,
             template,
             grammars: OnceLock::new(),
@@ -96,6 +102,7 @@ impl ChatModel {
             reasons: self.formats.reasoning.is_some(),
             has_reasoning_switch: template.is_some_and(ChatTemplate::has_reasoning_switch),
             sees_images: false,
+            fills_in: self.infill.is_some(),
         }
     }
 
@@ -129,6 +136,7 @@ impl ChatModel {
                 text.clone(),
                 self.tokenizer.encode(text, true)?,
             )),
+            Prompt::Infill(gap) => self.fill_in(gap),
             Prompt::Tokens(tokens) => {
                 let limit = self.tokenizer.vocab_size();
                 match tokens.iter().find(|id| **id as usize >= limit) {
@@ -142,6 +150,25 @@ impl ChatModel {
                 }
             }
         }
+    }
+
+    /// Puts a text with a gap into the order that the model was trained on.
+    fn fill_in(&self, gap: &InfillPrompt) -> Result<Rendered, InferenceError> {
+        let Some(infill) = &self.infill else {
+            return Err(unsupported(
+                &gap.param,
+                format!(
+                    "`{}` has no fill-in-the-middle tokens, so it cannot complete text before a \
+                     suffix",
+                    self.id
+                ),
+            ));
+        };
+        let tokens = infill.prompt(&self.tokenizer, gap)?;
+        Ok(Rendered {
+            end_tokens: infill.end_tokens().to_vec(),
+            ..Rendered::raw(self.tokenizer.detokenize(&tokens), tokens)
+        })
     }
 
     /// Renders a conversation by the chat template. What the model cannot honour is refused by
@@ -209,6 +236,7 @@ impl ChatModel {
             } else {
                 FirstSpace::Strip
             },
+            end_tokens: Vec::new(),
         })
     }
 
@@ -363,6 +391,7 @@ impl Rendered {
             opened: String::new(),
             single_tool_call: false,
             first_space: FirstSpace::Keep,
+            end_tokens: Vec::new(),
         }
     }
 }

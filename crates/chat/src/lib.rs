@@ -22,6 +22,7 @@ mod chat_model;
 mod choice_output;
 mod detokenizer;
 mod encoder_tokenizer;
+mod infill;
 mod output_formats;
 mod output_stream;
 mod stop;

@@ -94,9 +94,10 @@ impl Draft {
                 limit,
             });
         }
+        let eos = profile.chat.tokenizer().eos_token_ids();
         let end = EndConditions::new(
             &request.stop,
-            profile.chat.tokenizer().eos_token_ids(),
+            &[eos, &rendered.end_tokens].concat(),
             limit - prompt_tokens,
         );
         let constraint = profile

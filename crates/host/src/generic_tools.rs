@@ -61,7 +61,7 @@ impl Layer for GenericTools {
         async move {
             let offers_tools = match &request.prompt {
                 Prompt::Chat(chat) => chat.offers_tools(),
-                Prompt::Text(_) | Prompt::Tokens(_) => false,
+                Prompt::Text(_) | Prompt::Tokens(_) | Prompt::Infill(_) => false,
             };
             self.check(&model, offers_tools).await?;
             self.inner.generate(model, request).await

@@ -243,6 +243,7 @@ pub enum TokenizeInput {
 
 /// What a model can do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct ModelTraits {
     /// Source of the chat template; `None`: the model completes text but does not chat.
     pub chat_template: Option<String>,
@@ -253,6 +254,8 @@ pub struct ModelTraits {
     pub has_reasoning_switch: bool,
     /// Sees images.
     pub sees_images: bool,
+    /// Fills a gap between a prefix and a suffix.
+    pub fills_in: bool,
 }
 
 /// How a model is told about tools and writes calls of them.

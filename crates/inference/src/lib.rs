@@ -40,7 +40,8 @@ pub use message::{
 };
 pub use model_files::{ModelFiles, ModelFilesError, PullProgress};
 pub use request::{
-    ChatPrompt, GenerateRequest, Logprobs, Prompt, ReasoningOptions, StopConditions,
+    ChatPrompt, GenerateRequest, InfillFile, InfillPrompt, Logprobs, Prompt, ReasoningOptions,
+    StopConditions,
 };
 pub use sampling::{
     Dry, ParameterRange, SamplingNumbers, SamplingParameter, SamplingParams, Spelling, Xtc,

@@ -47,6 +47,30 @@ pub enum Prompt {
     Text(String),
     /// Used as it stands; ids outside the vocabulary are refused.
     Tokens(Vec<u32>),
+    /// A text with a gap, put between the model's fill-in-the-middle tokens; output is raw text.
+    /// Models that have no such tokens refuse it.
+    Infill(InfillPrompt),
+}
+
+/// What stands around a gap that the model is to fill.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct InfillPrompt {
+    pub prefix: String,
+    pub suffix: String,
+    /// What the gap begins with; the output goes on from it.
+    pub start: String,
+    /// Other files that the model is to know, the farthest first.
+    pub files: Vec<InfillFile>,
+    /// Name of the field that asks for it, for errors.
+    pub param: String,
+}
+
+/// A file, or a piece of one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InfillFile {
+    /// The file's path as the client has it.
+    pub name: String,
+    pub text: String,
 }
 
 /// A conversation and what its template needs.

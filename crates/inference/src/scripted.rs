@@ -152,6 +152,7 @@ impl Backend for ScriptedBackend {
             reasons: true,
             has_reasoning_switch: true,
             sees_images: false,
+            fills_in: true,
         };
         async move { Ok(traits) }.boxed()
     }

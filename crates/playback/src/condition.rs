@@ -96,7 +96,7 @@ impl<'a> Asked<'a> {
     fn chat(&self) -> Option<&'a ChatPrompt> {
         match self.prompt {
             Prompt::Chat(chat) => Some(chat),
-            Prompt::Text(_) | Prompt::Tokens(_) => None,
+            Prompt::Text(_) | Prompt::Tokens(_) | Prompt::Infill(_) => None,
         }
     }
 

@@ -91,6 +91,14 @@ def test_generate(client):
     assert raw.response == " a time there was a king."
 
 
+def test_a_gap_is_filled(client):
+    assert "insert" in client.show(MODEL).capabilities
+    filled = client.generate(model=MODEL, prompt="Once upon", suffix="The end.")
+    assert filled.response == " a time there was a king."
+    with pytest.raises(ollama.ResponseError, match="system"):
+        client.generate(model=MODEL, prompt="Once upon", suffix="The end.", system="Be brief.")
+
+
 def test_options(client):
     cut = client.chat(model=MODEL, messages=user(q.PLAIN), options={"num_predict": 3})
     assert cut.done_reason == "length"

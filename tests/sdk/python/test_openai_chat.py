@@ -62,6 +62,16 @@ def test_stream_helper_collects_the_whole_completion(client):
     assert final.choices[0].message.content == q.PLAIN_ANSWER
 
 
+def test_a_gap_is_filled(client):
+    gap = {"model": MODEL, "prompt": "Once upon", "suffix": "The end."}
+    reply = client.completions.create(**gap)
+    assert reply.choices[0].text == " a time there was a king."
+    echoed = client.completions.create(**gap, echo=True, n=2)
+    assert [c.text for c in echoed.choices] == ["Once upon a time there was a king."] * 2
+    pieces = client.completions.create(**gap, stream=True)
+    assert "".join(piece.choices[0].text for piece in pieces) == " a time there was a king."
+
+
 async def test_async_stream(openai_url):
     async with openai.AsyncOpenAI(base_url=openai_url, api_key="unused", max_retries=0) as client:
         stream = await client.chat.completions.create(

@@ -65,12 +65,19 @@ pub(crate) fn byte_level_with(specials: &[&str], others: &[&str]) -> TempDir {
 
 /// `SentencePiece` style as in Llama 2: `▁` for space, bytes as fallback, a space put before texts.
 pub(crate) fn sentence_piece() -> TempDir {
+    sentence_piece_with(&[])
+}
+
+/// The same with further special tokens.
+pub(crate) fn sentence_piece_with(specials: &[&str]) -> TempDir {
     let mut vocab: Vec<String> = ["<unk>", "<s>", "</s>"].map(String::from).to_vec();
     vocab.extend((0..=255).map(|byte| format!("<0x{byte:02X}>")));
     vocab.extend(["▁", "h", "e", "l", "o", "é", "▁h", "ll", "▁▁", "1"].map(String::from));
-    let added: Vec<Value> = ["<unk>", "<s>", "</s>"]
-        .iter()
-        .enumerate()
+    let base = vocab.len();
+    let own = ["<unk>", "<s>", "</s>"].iter().enumerate();
+    let further = specials.iter().enumerate();
+    let added: Vec<Value> = own
+        .chain(further.map(|(index, text)| (base + index, text)))
         .map(|(id, text)| added_token(id, text, true))
         .collect();
     folder(&json!({

@@ -1,7 +1,10 @@
 //! When generations end and what is said about it.
 
 use macmlx_engine::EngineOptions;
-use macmlx_inference::{FinishReason, GenerateRequest, InferenceError, Logprobs, Prompt};
+use macmlx_inference::{
+    FinishReason, GenerateRequest, InferenceError, InfillPrompt, Logprobs, Prompt,
+};
+use serde_json::Value;
 
 use crate::support::{EOS, Home, Named, expected, greedy, ids, run};
 
@@ -47,6 +50,82 @@ async fn stop_tokens_end_and_are_not_said() {
     let (usage, _) = answer.completed.unwrap();
     assert_eq!(usage.completion_tokens as usize, at + 1);
     assert_eq!(usage.prompt_tokens as usize, prompt.len());
+}
+
+/// Has the fixture's tokenizer spell these tokens so.
+fn spell(home: &Home, spellings: &[(u32, &str)]) {
+    let path = home.path("llama").join("tokenizer.json");
+    let mut tokenizer: Value =
+        serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let vocab = tokenizer["model"]["vocab"].as_object_mut().unwrap();
+    for (id, spelling) in spellings {
+        vocab.retain(|_, known| *known != *id);
+        vocab.insert((*spelling).into(), (*id).into());
+    }
+    std::fs::write(path, tokenizer.to_string()).unwrap();
+}
+
+const FILLS_IN: [(u32, &str); 3] = [
+    (1, "<|fim_prefix|>"),
+    (2, "<|fim_suffix|>"),
+    (3, "<|fim_middle|>"),
+];
+
+#[tokio::test]
+async fn a_gap_is_filled_until_a_token_of_its_kind() {
+    let prefix: Vec<u32> = (40..48).collect();
+    let suffix: Vec<u32> = (60..63).collect();
+    let mut request = greedy("llama", &[], 12);
+    request.prompt = Prompt::Infill(InfillPrompt {
+        prefix: text(&prefix),
+        suffix: text(&suffix),
+        param: "suffix".into(),
+        ..InfillPrompt::default()
+    });
+    request.stop.ignore_eos = false;
+    let home = Home::new(&["llama"]);
+    spell(&home, &FILLS_IN);
+    let engine = home.engine(EngineOptions::default());
+    let answer = run(&engine, request.clone()).await;
+    // As the same tokens are answered.
+    let order = [&[1], &*prefix, &[2], &suffix, &[3]].concat();
+    let said = run(&engine, greedy("llama", &order, 12)).await.ids(0);
+    assert_eq!(answer.ids(0), said);
+    assert_eq!(answer.completed.unwrap().0.prompt_tokens, 14);
+
+    let at = change(&said);
+    let home = Home::new(&["llama"]);
+    spell(&home, &FILLS_IN);
+    spell(&home, &[(said[at], "<|fim_pad|>")]);
+    let engine = home.engine(EngineOptions::default());
+    let answer = run(&engine, request).await;
+    assert_eq!(answer.ids(0), said[..at]);
+    assert_eq!(answer.finished[0], Some((FinishReason::Stop, None)));
+}
+
+#[tokio::test]
+async fn a_gap_needs_the_tokens_and_room() {
+    let gap = |prefix: String| {
+        let gap = InfillPrompt {
+            prefix,
+            suffix: "a".into(),
+            param: "suffix".into(),
+            ..InfillPrompt::default()
+        };
+        GenerateRequest::new("llama", Prompt::Infill(gap))
+    };
+    let (home, engine, _, _) = llama();
+    match refusal(&engine, gap("a".into())).await {
+        InferenceError::Unsupported { param, .. } => assert_eq!(param, "suffix"),
+        error => panic!("{error}"),
+    }
+    spell(&home, &FILLS_IN);
+    let engine = home.engine(EngineOptions::default());
+    let error = refusal(&engine, gap("a".repeat(600))).await;
+    assert!(
+        matches!(error, InferenceError::ContextLength { .. }),
+        "{error}"
+    );
 }
 
 #[tokio::test]

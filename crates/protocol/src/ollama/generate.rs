@@ -1,6 +1,6 @@
 //! `POST /api/generate`.
 
-use macmlx_inference::{ChatPrompt, ContentPart, KeepAlive, Message, Prompt, Role};
+use macmlx_inference::{ChatPrompt, ContentPart, InfillPrompt, KeepAlive, Message, Prompt, Role};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -37,7 +37,7 @@ pub struct Request {
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = ollama::GenerateFields)]
 struct Fields {
-    /// None: the model is loaded or unloaded.
+    /// None, and no suffix either: the model is loaded or unloaded.
     prompt: Option<String>,
     system: Option<String>,
     /// Base64.
@@ -48,7 +48,7 @@ struct Fields {
     context: Option<Vec<i64>>,
     /// Refused unless empty.
     template: Option<String>,
-    /// Refused unless empty.
+    /// Text after the prompt: the model fills in what is between them.
     suffix: Option<String>,
 }
 
@@ -92,11 +92,6 @@ impl Request {
             "template",
             "the model's own chat template is used; `raw` takes a prompt as it stands",
         )?;
-        refuse_if(
-            is_given(fields.suffix.as_ref()),
-            "suffix",
-            "text cannot be filled in before a suffix",
-        )?;
         Ok(Self {
             generation,
             fields,
@@ -110,8 +105,22 @@ impl Request {
             fields,
             renamed: _,
         } = self;
-        let (prompt, conversation) = if fields.raw == Some(true) {
-            refuse_with_raw(&generation, &fields)?;
+        let (prompt, conversation) = if is_given(fields.suffix.as_ref()) {
+            refuse_without_turns(
+                &generation,
+                &fields,
+                "a text that is filled in has no turns",
+            )?;
+            let gap = InfillPrompt {
+                prefix: fields.prompt.unwrap_or_default(),
+                suffix: fields.suffix.unwrap_or_default(),
+                param: "suffix".into(),
+                ..InfillPrompt::default()
+            };
+            (Prompt::Infill(gap), None)
+        } else if fields.raw == Some(true) {
+            let reason = "a raw prompt is completed as it stands";
+            refuse_without_turns(&generation, &fields, reason)?;
             (Prompt::Text(fields.prompt.unwrap_or_default()), None)
         } else {
             let messages = conversation(fields)?;
@@ -135,13 +144,16 @@ impl Request {
     }
 }
 
-/// A prompt that stands as it is leaves no place for these.
-fn refuse_with_raw(generation: &generation::Fields, fields: &Fields) -> Result<(), Error> {
-    const REASON: &str = "a raw prompt is completed as it stands";
-    refuse_if(is_given(fields.system.as_ref()), "system", REASON)?;
-    refuse_if(!is_empty(fields.context.as_ref()), "context", REASON)?;
-    refuse_if(!is_empty(fields.images.as_ref()), "images", REASON)?;
-    refuse_if(generation.wants_thinking(), "think", REASON)
+/// A prompt that is no conversation leaves no place for these.
+fn refuse_without_turns(
+    generation: &generation::Fields,
+    fields: &Fields,
+    reason: &'static str,
+) -> Result<(), Error> {
+    refuse_if(is_given(fields.system.as_ref()), "system", reason)?;
+    refuse_if(!is_empty(fields.context.as_ref()), "context", reason)?;
+    refuse_if(!is_empty(fields.images.as_ref()), "images", reason)?;
+    refuse_if(generation.wants_thinking(), "think", reason)
 }
 
 /// The turns so far, the system's if it is new, and the prompt.
@@ -177,7 +189,9 @@ impl Generating for Generate {
     }
 
     fn residency(request: &Request) -> Option<Residency> {
-        (!is_given(request.fields.prompt.as_ref())).then(|| request.generation.residency())
+        let Fields { prompt, suffix, .. } = &request.fields;
+        let has_text = is_given(prompt.as_ref()) || is_given(suffix.as_ref());
+        (!has_text).then(|| request.generation.residency())
     }
 }
 

@@ -48,6 +48,7 @@ pub(super) fn capabilities(card: &ModelCard, traits: &ModelTraits) -> Vec<&'stat
             ("tools", traits.tools.takes_tools()),
             ("thinking", traits.reasons),
             ("vision", traits.sees_images),
+            ("insert", traits.fills_in),
         ]
         .into_iter()
         .filter_map(|(name, has_it)| has_it.then_some(name))

@@ -48,7 +48,7 @@ pub struct Reply {
     /// Facts of the config under the names they have in GGUF.
     #[schema(value_type = Object)]
     model_info: Map<String, Value>,
-    /// `completion`, `tools`, `thinking`, `vision`; `embedding`; `reranking`.
+    /// `completion`, `tools`, `thinking`, `vision`, `insert`; `embedding`; `reranking`.
     capabilities: Vec<&'static str>,
     /// RFC 3339.
     modified_at: String,
@@ -181,11 +181,12 @@ mod tests {
             reasons: true,
             has_reasoning_switch: true,
             sees_images: true,
+            fills_in: true,
         };
         let shown = json!(reply(&card(), &description, &traits));
         assert_eq!(
             shown["capabilities"],
-            json!(["completion", "tools", "thinking", "vision"])
+            json!(["completion", "tools", "thinking", "vision", "insert"])
         );
         assert_eq!(
             shown["parameters"],

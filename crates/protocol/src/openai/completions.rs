@@ -3,7 +3,7 @@
 mod encoder;
 mod reply;
 
-use macmlx_inference::{GenerateRequest, Logprobs, Prompt};
+use macmlx_inference::{GenerateRequest, InfillPrompt, Logprobs, Prompt};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -48,6 +48,8 @@ struct Fields {
     model: String,
     /// Text, tokens, or a list of either.
     prompt: Value,
+    /// Text after the one to be completed: the model fills in what is between them.
+    suffix: Option<String>,
     n: Option<i64>,
     best_of: Option<i64>,
     echo: Option<bool>,
@@ -110,6 +112,10 @@ impl Request {
             Prompt::Text,
             Prompt::Tokens,
         )?;
+        let prompts = match fields.suffix.filter(|suffix| !suffix.is_empty()) {
+            Some(suffix) => before(&suffix, prompts)?,
+            None => prompts,
+        };
         let choices = checked("n", fields.n, 1..=128)?.unwrap_or(1) as u32;
         if fields
             .best_of
@@ -122,6 +128,14 @@ impl Request {
         }
         let top = checked("logprobs", fields.logprobs, 0..=5)?.map(|top| top as u8);
         let echo = fields.echo == Some(true);
+        let fills_in = matches!(prompts.first(), Some(Prompt::Infill(_)));
+        if fills_in && echo && top.is_some() {
+            return Err(Error::unsupported(
+                "echo",
+                "a model that fills in reads the prompt in another order, so its tokens have no \
+                 log probabilities of their own; leave out `logprobs`",
+            ));
+        }
         let sampling = request.sampling.into_params()?;
         let grammar = request.grammar.into_grammar()?;
         // An echo alone is a way to score a prompt.
@@ -159,6 +173,25 @@ impl Request {
             .collect();
         Ok(Translation { requests, encoder })
     }
+}
+
+/// The prompts, each with what comes after its gap.
+fn before(suffix: &str, prompts: Vec<Prompt>) -> Result<Vec<Prompt>, Error> {
+    prompts
+        .into_iter()
+        .map(|prompt| match prompt {
+            Prompt::Text(prefix) => Ok(Prompt::Infill(InfillPrompt {
+                prefix,
+                suffix: suffix.to_owned(),
+                param: "suffix".into(),
+                ..InfillPrompt::default()
+            })),
+            Prompt::Tokens(_) | Prompt::Chat(_) | Prompt::Infill(_) => Err(Error::unsupported(
+                "suffix",
+                "a prompt of tokens is completed as it stands; send it as text",
+            )),
+        })
+        .collect()
 }
 
 fn logprobs(top: Option<u8>, echo: &Echo) -> Option<Logprobs> {

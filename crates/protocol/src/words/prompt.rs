@@ -67,8 +67,7 @@ pub(super) const WORDS: &[Word] = &[
         .harmless(&[Completions], "a prompt is completed as it stands")
         .refused(&[Chat, Responses, Messages, OllamaChat], USE_COMPLETIONS),
     word(&["suffix"])
-        .read(&[OllamaGenerate], &["suffix"])
-        .refused(&[Completions], "text cannot be filled in before a suffix")
+        .read(&[Completions, OllamaGenerate], &["suffix"])
         .refused(&[Chat, Responses, Messages, OllamaChat], USE_COMPLETIONS),
     word(&["template"])
         .read(&[OllamaGenerate], &["template"])

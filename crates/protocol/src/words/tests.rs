@@ -131,7 +131,7 @@ fn sample(name: &str) -> Option<Value> {
         "messages" => json!([{"role": "user", "content": "other"}]),
         "documents" => json!(["other"]),
         "model" | "prompt" | "input" | "query" | "system" | "system_prompt"
-        | "system_instruction" | "instructions" => json!("other"),
+        | "system_instruction" | "instructions" | "suffix" => json!("other"),
         "images" => json!(["iVBORw=="]),
         "context_management" => json!({"edits": [{"type": "clear_thinking_20251015"}]}),
         _ => return None,

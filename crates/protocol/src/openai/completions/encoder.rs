@@ -26,6 +26,8 @@ impl Echo {
         match prompt {
             _ if !echo => Self::No,
             Prompt::Text(text) if top.is_none() => Self::Text(text.clone()),
+            // Its tokens stand in the order of the model, among others.
+            Prompt::Infill(gap) => Self::Text(gap.prefix.clone()),
             Prompt::Text(_) | Prompt::Tokens(_) | Prompt::Chat(_) => Self::OfTokens,
         }
     }
