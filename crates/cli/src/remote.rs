@@ -5,6 +5,7 @@ use futures::{Stream, StreamExt, stream};
 use macmlx_host::{App, Host, OpenDoor, Record};
 use reqwest::{Method, Response, header};
 use serde_json::Value;
+use sse_stream::{Sse, SseByteStream};
 
 /// How to reach a server.
 #[derive(Debug, Clone)]
@@ -62,7 +63,8 @@ impl Remote {
         let response = self
             .send(Method::POST, "/v1/chat/completions", Some(request))
             .await?;
-        Ok(Box::pin(chunks(response)))
+        let events = SseByteStream::new(response.bytes_stream());
+        Ok(Box::pin(chunks(events)))
     }
 
     async fn send(
@@ -94,98 +96,91 @@ impl Remote {
     }
 }
 
-/// The JSON of each server-sent event until `[DONE]`; an error frame is an error.
-fn chunks(response: Response) -> impl Stream<Item = anyhow::Result<Value>> {
-    let state = (response.bytes_stream(), Vec::new(), false);
-    stream::unfold(state, |(mut bytes, mut buffer, mut is_over)| async move {
-        loop {
-            if is_over {
-                return None;
-            }
-            if let Some(line) = take_line(&mut buffer) {
-                match event(&line) {
-                    Event::Nothing => {}
-                    Event::Done => return None,
-                    Event::Chunk(chunk) => return Some((Ok(chunk), (bytes, buffer, false))),
-                    Event::Error(error) => return Some((Err(error), (bytes, buffer, true))),
+/// The JSON of each server-sent event until `[DONE]`; an error frame is an error, and the last item.
+fn chunks(
+    events: impl Stream<Item = Result<Sse, sse_stream::Error>>,
+) -> impl Stream<Item = anyhow::Result<Value>> {
+    stream::unfold(Some(Box::pin(events)), |events| async move {
+        let mut events = events?;
+        let chunk = loop {
+            match events.next().await {
+                Some(Ok(event)) => match event.data.as_deref() {
+                    Some("[DONE]") => return None,
+                    Some(data) => break chunk(data),
+                    None => {}
+                },
+                Some(Err(sse_stream::Error::Body(source))) => {
+                    break Err(anyhow::Error::from_boxed(source).context("the connection broke"));
                 }
-                continue;
+                Some(Err(error)) => break Err(anyhow::Error::new(error).context("a damaged event")),
+                None => break Err(anyhow!("the server ended the answer early")),
             }
-            match bytes.next().await {
-                Some(Ok(more)) => buffer.extend_from_slice(&more),
-                Some(Err(error)) => {
-                    is_over = true;
-                    let error = anyhow::Error::new(error).context("the connection broke");
-                    return Some((Err(error), (bytes, buffer, is_over)));
-                }
-                None => {
-                    is_over = true;
-                    let error = anyhow!("the server ended the answer early");
-                    return Some((Err(error), (bytes, buffer, is_over)));
-                }
-            }
-        }
+        };
+        let rest = chunk.is_ok().then_some(events);
+        Some((chunk, rest))
     })
 }
 
-#[derive(Debug)]
-enum Event {
-    Nothing,
-    Chunk(Value),
-    Error(anyhow::Error),
-    Done,
-}
-
-fn event(line: &[u8]) -> Event {
-    let Some(data) = line.strip_prefix(b"data:") else {
-        return Event::Nothing;
-    };
-    let data = data.trim_ascii();
-    if data == b"[DONE]" {
-        return Event::Done;
+fn chunk(data: &str) -> anyhow::Result<Value> {
+    let chunk: Value = serde_json::from_str(data).context("a damaged event")?;
+    match chunk["error"]["message"].as_str() {
+        Some(message) => bail!("{message}"),
+        None => Ok(chunk),
     }
-    match serde_json::from_slice::<Value>(data) {
-        Ok(chunk) => match chunk["error"]["message"].as_str() {
-            Some(message) => Event::Error(anyhow!("{message}")),
-            None => Event::Chunk(chunk),
-        },
-        Err(error) => Event::Error(anyhow!("a damaged event: {error}")),
-    }
-}
-
-fn take_line(buffer: &mut Vec<u8>) -> Option<Vec<u8>> {
-    let end = buffer.iter().position(|&byte| byte == b'\n')?;
-    let rest = buffer.split_off(end + 1);
-    let line = std::mem::replace(buffer, rest);
-    Some(line.trim_ascii_end().to_vec())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
 
-    #[test]
-    fn lines_come_out_whole() {
-        let mut buffer = b"data: {\"a\":1}\r\n\r\nda".to_vec();
-        assert!(matches!(
-            event(&take_line(&mut buffer).unwrap()),
-            Event::Chunk(_)
-        ));
-        assert!(matches!(
-            event(&take_line(&mut buffer).unwrap()),
-            Event::Nothing
-        ));
-        assert_eq!(take_line(&mut buffer), None);
-        assert_eq!(buffer, b"da");
+    async fn read(parts: Vec<io::Result<&'static [u8]>>) -> Vec<String> {
+        chunks(SseByteStream::new(stream::iter(parts)))
+            .map(|chunk| chunk.map_or_else(|error| format!("{error:#}"), |chunk| chunk.to_string()))
+            .collect()
+            .await
     }
 
-    #[test]
-    fn comments_errors_and_the_end() {
-        assert!(matches!(event(b": keep-alive"), Event::Nothing));
-        assert!(matches!(event(b"data: [DONE]"), Event::Done));
-        assert!(matches!(
-            event(br#"data: {"error": {"message": "out of memory"}}"#),
-            Event::Error(error) if error.to_string() == "out of memory"
-        ));
+    #[tokio::test]
+    async fn chunks_come_out_whole_at_every_split() {
+        let text: &[u8] =
+            b": hi\n\ndata: {\"a\":1}\r\n\r\ndata:{\"b\":2}\n\ndata: [DONE]\n\ndata: 3\n\n";
+        for split in 0..text.len() {
+            let (head, tail) = text.split_at(split);
+            assert_eq!(
+                read(vec![Ok(head), Ok(tail)]).await,
+                [r#"{"a":1}"#, r#"{"b":2}"#],
+                "{split}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn an_error_is_the_last_that_comes() {
+        let first: &[u8] = b"data: 1\n\n";
+        let broken = || Err(io::Error::other("reset"));
+        for (rest, expected) in [
+            (vec![], "the server ended the answer early"),
+            (
+                vec![Ok(&b"data: 2\n"[..])],
+                "the server ended the answer early",
+            ),
+            (vec![broken()], "the connection broke: reset"),
+            (
+                vec![Ok(&b"data: {\n\n"[..])],
+                "a damaged event: EOF while parsing an object at line 1 column 1",
+            ),
+            (
+                vec![Ok(
+                    &b"data: {\"error\": {\"message\": \"out of memory\"}}\n\ndata: 2\n\n"[..],
+                )],
+                "out of memory",
+            ),
+        ] {
+            let mut parts = vec![Ok(first)];
+            parts.extend(rest);
+            assert_eq!(read(parts).await, ["1", expected]);
+        }
     }
 }
