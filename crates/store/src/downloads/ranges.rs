@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
+use rangemap::RangeSet;
 use serde::{Deserialize, Serialize};
 
 /// A set of bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<(u64, u64)>", into = "Vec<(u64, u64)>")]
-pub(super) struct Ranges(Vec<(u64, u64)>);
+pub(super) struct Ranges(RangeSet<u64>);
 
 impl From<Vec<(u64, u64)>> for Ranges {
     /// Takes them as they come, sorted or not.
@@ -22,53 +23,39 @@ impl From<Vec<(u64, u64)>> for Ranges {
 
 impl From<Ranges> for Vec<(u64, u64)> {
     fn from(ranges: Ranges) -> Self {
-        ranges.0
+        let pairs = ranges.0.into_iter();
+        pairs.map(|range| (range.start, range.end)).collect()
     }
 }
 
 impl Ranges {
     pub(super) fn insert(&mut self, range: Range<u64>) {
-        if range.is_empty() {
-            return;
+        if !range.is_empty() {
+            self.0.insert(range);
         }
-        let first = self.0.partition_point(|(_, end)| *end < range.start);
-        let last = self.0.partition_point(|(start, _)| *start <= range.end);
-        let mut merged = (range.start, range.end);
-        if first < last {
-            merged.0 = merged.0.min(self.0[first].0);
-            merged.1 = merged.1.max(self.0[last - 1].1);
-        }
-        self.0.splice(first..last, [merged]);
     }
 
     /// Forgets what lies behind `size`.
     pub(super) fn truncate(&mut self, size: u64) {
-        self.0.retain_mut(|(start, end)| {
-            *end = (*end).min(size);
-            *start < *end
-        });
+        if size < u64::MAX {
+            self.0.remove(size..u64::MAX);
+        }
     }
 
     /// How many bytes are here.
     pub(super) fn covered(&self) -> u64 {
-        self.0.iter().map(|(start, end)| end - start).sum()
+        self.0.iter().map(|range| range.end - range.start).sum()
     }
 
     /// What a file of `size` bytes lacks, in pieces of at most `piece` bytes.
     pub(super) fn missing(&self, size: u64, piece: u64) -> Vec<Range<u64>> {
         let piece = piece.max(1);
-        let mut pieces = Vec::new();
-        let mut position = 0;
-        for (start, end) in self.0.iter().copied().chain([(size, size)]) {
-            let start = start.min(size);
-            while position < start {
-                let end = position.saturating_add(piece).min(start);
-                pieces.push(position..end);
-                position = end;
-            }
-            position = position.max(end);
-        }
-        pieces
+        let whole = 0..size;
+        let pieces = self.0.gaps(&whole).flat_map(|gap| {
+            let starts = gap.clone().step_by(piece as usize);
+            starts.map(move |start| start..start.saturating_add(piece).min(gap.end))
+        });
+        pieces.collect()
     }
 }
 
@@ -91,8 +78,8 @@ mod tests {
 
     fn bytes(ranges: &Ranges, size: usize) -> Vec<bool> {
         let mut here = vec![false; size];
-        for (start, end) in &ranges.0 {
-            here[*start as usize..(*end as usize).min(size)].fill(true);
+        for range in ranges.0.iter() {
+            here[range.start as usize..(range.end as usize).min(size)].fill(true);
         }
         here
     }
@@ -119,8 +106,9 @@ mod tests {
                     here,
                     "seed {seed}: {ranges:?}"
                 );
-                assert!(ranges.0.windows(2).all(|pair| pair[0].1 < pair[1].0));
-                assert!(ranges.0.iter().all(|(start, end)| start < end));
+                let pairs = Vec::from(ranges.clone());
+                assert!(pairs.windows(2).all(|pair| pair[0].1 < pair[1].0));
+                assert!(pairs.iter().all(|(start, end)| start < end));
             }
             let count = here.iter().filter(|here| **here).count();
             assert_eq!(ranges.covered(), count as u64);
@@ -148,5 +136,6 @@ mod tests {
         assert_eq!(ranges.missing(20, 100), [2..5, 12..20]);
         assert_eq!(ranges.missing(9, 100), ranges.missing(5, 100));
         assert_eq!(Ranges::default().missing(0, 4), []);
+        assert_eq!(ranges.missing(0, 4), []);
     }
 }
