@@ -9,6 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::folder;
@@ -19,6 +20,15 @@ type Generated = (&'static str, fn(&Path) -> Result<String>);
 
 const FILES: &[Generated] = &[
     ("src/lib/api/schema.gen.ts", types_of_control_routes),
+    (
+        "src/features/sampling/parameters.gen.ts",
+        sampling_parameters,
+    ),
+    (
+        "src/features/sampling/strings/en.json",
+        words_of_sampling_parameters,
+    ),
+    // Of all string files, those above too.
     ("src/lib/i18n/keys.gen.ts", keys_of_strings),
 ];
 
@@ -47,10 +57,70 @@ pub(crate) fn check_generated() -> Result<()> {
     Ok(())
 }
 
+/// What describes the control routes.
+fn document() -> Result<String> {
+    shell::output(&mut Command::new(packages::example("openapi")?))
+}
+
+/// The sampling parameters of that document, in the order people read them.
+fn described_parameters() -> Result<Vec<(String, Parameter)>> {
+    let document: Value = serde_json::from_str(&document()?)?;
+    let schema = &document["components"]["schemas"]["SamplingDefaults"]["properties"];
+    let properties = Map::deserialize(schema).context("no schema of sampling parameters")?;
+    properties
+        .into_iter()
+        .map(|(key, schema)| Ok((key, serde_json::from_value(schema)?)))
+        .collect()
+}
+
+/// A sampling parameter as the document has it.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Parameter {
+    r#type: Vec<String>,
+    title: String,
+    description: String,
+    minimum: Option<f64>,
+    exclusive_minimum: Option<f64>,
+    maximum: f64,
+}
+
+/// The parameters as forms need them.
+fn sampling_parameters(_ui: &Path) -> Result<String> {
+    let mut text =
+        "// Made by `cargo xtask generate` from the table of sampling parameters; edit that \
+                    instead.\n\n/** Numbers of a model or a chat, with their ranges. */\n\
+                    export const SAMPLING_PARAMETERS = [\n"
+            .to_owned();
+    for (key, parameter) in described_parameters()? {
+        let is_above = parameter.exclusive_minimum.is_some();
+        let least = parameter.minimum.or(parameter.exclusive_minimum);
+        let least = least.context("a parameter has a least value")?;
+        let is_integer = parameter.r#type.iter().any(|name| name == "integer");
+        writeln!(
+            text,
+            "  {{ key: '{key}', min: {least}, max: {}, isAbove: {is_above}, isInteger: {is_integer} }},",
+            parameter.maximum,
+        )?;
+    }
+    text.push_str("] as const;\n");
+    Ok(text)
+}
+
+/// Their names and meanings in English.
+fn words_of_sampling_parameters(_ui: &Path) -> Result<String> {
+    let mut words = BTreeMap::new();
+    for (key, parameter) in described_parameters()? {
+        words.insert(format!("help.{key}"), parameter.description);
+        words.insert(format!("label.{key}"), parameter.title);
+    }
+    Ok(format!("{}\n", serde_json::to_string_pretty(&words)?))
+}
+
 /// Types of the control routes, from the document that describes them.
 fn types_of_control_routes(ui: &Path) -> Result<String> {
     npm::link(ui)?;
-    let document = shell::output(&mut Command::new(packages::example("openapi")?))?;
+    let document = document()?;
     let scratch = workspace::cache()?.join("openapi");
     workspace::create_folder(&scratch)?;
     let path = scratch.join(format!("{}.json", std::process::id()));

@@ -1,23 +1,45 @@
 /** The parameters of a model as a form holds them, and the merge patch that a change makes. */
 import type { ModelParameters } from '$lib/api';
+import { SAMPLING_PARAMETERS } from '../sampling/parameters.gen';
 
-/** A number as a person may set it: bounds of the field, and what it means when it is empty. */
+export type SamplingKey = (typeof SAMPLING_PARAMETERS)[number]['key'];
+
+/** A number as a person may set it: what it may be, and what it means when it is empty. */
 export interface NumberField {
-  key: 'temperature' | 'topP' | 'topK' | 'minP' | 'repetitionPenalty' | 'maxTokens';
+  key: SamplingKey | 'maxTokens';
   min: number;
   max: number;
-  step: number;
+  /** The least value may not be taken itself. */
+  isAbove: boolean;
   isInteger: boolean;
 }
 
-export const NUMBER_FIELDS: NumberField[] = [
-  { key: 'temperature', min: 0, max: 2, step: 0.05, isInteger: false },
-  { key: 'topP', min: 0.01, max: 1, step: 0.01, isInteger: false },
-  { key: 'topK', min: 0, max: 1_000_000, step: 1, isInteger: true },
-  { key: 'minP', min: 0, max: 1, step: 0.01, isInteger: false },
-  { key: 'repetitionPenalty', min: 0.01, max: 10, step: 0.01, isInteger: false },
-  { key: 'maxTokens', min: 1, max: 1_000_000, step: 1, isInteger: true },
+const MAX_TOKENS: NumberField = {
+  key: 'maxTokens',
+  min: 1,
+  max: 1_000_000,
+  isAbove: false,
+  isInteger: true,
+};
+
+const COMMON: readonly NumberField['key'][] = [
+  'temperature',
+  'topP',
+  'topK',
+  'minP',
+  'repetitionPenalty',
 ];
+
+/** What people look for first. */
+export const COMMON_FIELDS: readonly NumberField[] = [
+  ...SAMPLING_PARAMETERS.filter(({ key }) => COMMON.includes(key)),
+  MAX_TOKENS,
+];
+
+/** The other sampling parameters there are. */
+export const MORE_FIELDS = SAMPLING_PARAMETERS.filter(({ key }) => !COMMON.includes(key));
+
+const NUMBER_FIELDS: readonly NumberField[] = [...COMMON_FIELDS, ...MORE_FIELDS];
 
 /** Text as typed; empty is not set. */
 export type ParametersForm = Record<
@@ -42,7 +64,8 @@ function numberError(field: NumberField, text: string): FieldError | undefined {
   if (text.trim() === '') return undefined;
   const value = Number(text);
   if (!Number.isFinite(value)) return 'number';
-  if (value < field.min || value > field.max) return 'range';
+  if (value < field.min || value > field.max || (field.isAbove && value === field.min))
+    return 'range';
   return field.isInteger && !Number.isInteger(value) ? 'integer' : undefined;
 }
 

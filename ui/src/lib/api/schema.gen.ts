@@ -1407,67 +1407,72 @@ export interface components {
         };
         SamplingDefaults: {
             /**
-             * dynatemp_exponent
+             * Dynamic temperature exponent
              * @description How the temperature follows the certainty, as an exponent.
              */
             dynatempExponent?: number | null;
             /**
-             * dynatemp_range
+             * Dynamic temperature
              * @description The temperature follows the model's certainty, and goes so far below and above what is set; 0 keeps it.
              */
             dynatempRange?: number | null;
             /**
-             * frequency_penalty
+             * Frequency penalty
              * @description Subtracted from the logits of tokens for each time they were seen in the output.
              */
             frequencyPenalty?: number | null;
             /**
-             * min_p
+             * Min-p
              * @description Only tokens at least this fraction as likely as the likeliest; 0 is all.
              */
             minP?: number | null;
             /**
-             * mirostat
+             * Mirostat
              * @description 1 or 2: Mirostat of that version takes the place of the filters above, and steers how surprising the answer is; 0 is off.
              */
             mirostat?: number | null;
             /**
-             * mirostat_eta
+             * Mirostat eta
              * @description How fast Mirostat learns.
              */
             mirostatEta?: number | null;
             /**
-             * mirostat_tau
+             * Mirostat tau
              * @description The surprise that Mirostat aims at, in bits for each token.
              */
             mirostatTau?: number | null;
             /**
-             * presence_penalty
+             * Presence penalty
              * @description Subtracted once from the logits of tokens seen in the output.
              */
             presencePenalty?: number | null;
             /**
-             * repetition_penalty
+             * Repetition penalty
              * @description Divides positive and multiplies negative logits of tokens seen in prompt or output; 1 does nothing.
              */
             repetitionPenalty?: number | null;
             /**
-             * temperature
+             * Temperature
              * @description How varied the answer is; 0 takes the likeliest token each time.
              */
             temperature?: number | null;
             /**
-             * top_k
+             * Top-k
              * @description Only that many of the likeliest tokens; 0 is all.
              */
             topK?: number | null;
             /**
-             * top_p
+             * Top-nσ
+             * @description Only tokens whose logit is at most this many standard deviations below the highest; 0 is all.
+             */
+            topNSigma?: number | null;
+            /**
+             * Top-p
              * @description Only the smallest set of tokens whose probability reaches this; 1 is all.
              */
             topP?: number | null;
             /**
-             * typical_p
+             * Typical-p
              * @description Only tokens about as surprising as is typical, until their probability reaches this; 1 is all.
              */
             typicalP?: number | null;
