@@ -2,8 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use jiff::Timestamp;
 use macmlx_host::ModelTask;
-use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
 /// What a model is for, as JSON has it.
 pub(crate) fn task(task: ModelTask) -> &'static str {
@@ -62,8 +62,8 @@ pub(crate) fn duration(duration: Duration) -> String {
 /// RFC 3339, in UTC.
 pub(crate) fn date(unix_seconds: u64) -> Option<String> {
     let seconds = i64::try_from(unix_seconds).ok()?;
-    let date = OffsetDateTime::from_unix_timestamp(seconds).ok()?;
-    date.format(&Rfc3339).ok()
+    let date = Timestamp::from_second(seconds).ok()?;
+    Some(date.to_string())
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use axum::{
     extract::{Path, State},
     http::StatusCode,
 };
+use macmlx_inference::rfc3339;
 use macmlx_settings::{ApiKeys, ApiKeysError};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -15,7 +16,6 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::{
     Problem,
     body::Body,
-    date::rfc3339,
     events::{Event, Events},
     reply::ErrorBody,
 };

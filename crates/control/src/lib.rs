@@ -10,7 +10,6 @@ mod body;
 pub mod chat;
 pub mod conversations;
 mod counted;
-mod date;
 pub mod door;
 pub mod downloads;
 pub mod events;

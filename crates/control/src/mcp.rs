@@ -7,6 +7,7 @@ use axum::{
     extract::{Path, State},
     http::StatusCode,
 };
+use macmlx_inference::rfc3339;
 use macmlx_mcp::{Pool, PoolChange, PoolError, ServerStatus};
 use macmlx_settings::{McpServerEdit, McpServersError, ToolPolicy};
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,6 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::{
     Problem,
     body::Body,
-    date::rfc3339,
     events::{Event, Events},
     reply::ErrorBody,
 };

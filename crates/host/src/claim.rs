@@ -13,9 +13,9 @@ use std::{
     time::Duration,
 };
 
+use jiff::Timestamp;
 use macmlx_settings::{Home, state_file};
 use serde::{Deserialize, Serialize};
-use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
 /// How long a port of this machine has to answer.
 const ANSWER: Duration = Duration::from_millis(500);
@@ -48,14 +48,12 @@ pub enum Owner {
 impl Record {
     /// A record of this process.
     pub fn of_this_process(address: SocketAddr, model_id: Option<String>, owner: Owner) -> Self {
-        let now = OffsetDateTime::now_utc();
-        let now = now.replace_nanosecond(0).unwrap_or(now);
         Self {
             pid: rustix::process::getpid().as_raw_nonzero().get(),
             port: address.port(),
             host: Some(address.ip()),
             model_id,
-            started_at: now.format(&Rfc3339).unwrap_or_default().into(),
+            started_at: format!("{:.0}", Timestamp::now()).into(),
             owner,
         }
     }

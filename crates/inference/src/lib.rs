@@ -18,6 +18,7 @@ mod sampling;
 mod sampling_schema;
 #[cfg(feature = "test-support")]
 mod scripted;
+mod time;
 
 pub use backend::{
     Backend, EventStream, Layer, LoadedModel, LoadedWatcher, ModelTraits, TokenizeInput,
@@ -48,3 +49,4 @@ pub use sampling::{
 };
 #[cfg(feature = "test-support")]
 pub use scripted::{FilesRequest, ScriptedBackend, ScriptedCatalog, ScriptedModelFiles};
+pub use time::rfc3339;

@@ -6,7 +6,6 @@ use macmlx_store::conversations::{
     ToolCall,
 };
 use serde::Serialize;
-use time::{OffsetDateTime, UtcOffset, format_description::well_known::Rfc3339};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -104,21 +103,14 @@ pub(crate) fn id_text(id: Uuid) -> String {
     id.hyphenated().to_string().to_uppercase()
 }
 
-fn date(time: OffsetDateTime) -> String {
-    // Years of five digits have no such form, and no conversation.
-    time.to_offset(UtcOffset::UTC)
-        .format(&Rfc3339)
-        .unwrap_or_else(|_| "1970-01-01T00:00:00Z".into())
-}
-
 impl From<store::Conversation> for Conversation {
     fn from(stored: store::Conversation) -> Self {
         Self {
             id: id_text(stored.id),
             title: stored.title,
             messages: stored.messages.into_iter().map(Message::from).collect(),
-            created_at: date(stored.created_at),
-            updated_at: date(stored.updated_at),
+            created_at: stored.created_at.to_string(),
+            updated_at: stored.updated_at.to_string(),
             model_id: stored.model_id,
             system_prompt: stored.system_prompt,
             parameters: stored.parameters,
@@ -132,7 +124,7 @@ impl From<store::Message> for Message {
             id: id_text(stored.id),
             role: stored.role,
             content: stored.content,
-            timestamp: date(stored.timestamp),
+            timestamp: stored.timestamp.to_string(),
             token_count: stored.token_count,
             images: stored.images,
             reasoning: stored.reasoning,
@@ -172,8 +164,8 @@ impl From<Summary> for ConversationSummary {
         Self {
             id: id_text(summary.id),
             title: summary.title,
-            created_at: date(summary.created_at),
-            updated_at: date(summary.updated_at),
+            created_at: summary.created_at.to_string(),
+            updated_at: summary.updated_at.to_string(),
             model: summary.model_id,
             message_count: summary.message_count,
             preview: summary.preview,

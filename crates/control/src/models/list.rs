@@ -9,14 +9,14 @@ use std::{
 };
 
 use axum::{Json, extract::State};
-use macmlx_inference::{LoadedModel, ModelCard, ModelTask, ModelTraits, ToolSupport};
+use macmlx_inference::{LoadedModel, ModelCard, ModelTask, ModelTraits, ToolSupport, rfc3339};
 use macmlx_store::models::{self as store, Entry};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::Models;
-use crate::{Problem, date::rfc3339};
+use crate::Problem;
 
 /// Where downloads of older versions noted what they are.
 const META: &str = ".macmlx-meta.json";

@@ -1,8 +1,7 @@
 //! `GET /v1/models` and `GET /v1/models/{id}`.
 
-use macmlx_inference::ModelCard;
+use macmlx_inference::{ModelCard, rfc3339};
 use serde::Serialize;
-use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 use utoipa::ToSchema;
 
 use crate::{Error, range::checked};
@@ -156,15 +155,6 @@ pub fn model(card: &ModelCard) -> Model {
         max_input_tokens: card.context_length,
         max_tokens: card.context_length,
     }
-}
-
-/// The epoch stands for times that no calendar has.
-fn rfc3339(unix: u64) -> String {
-    i64::try_from(unix)
-        .ok()
-        .and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok())
-        .and_then(|time| time.format(&Rfc3339).ok())
-        .unwrap_or_else(|| "1970-01-01T00:00:00Z".to_owned())
 }
 
 #[cfg(test)]

@@ -4,13 +4,13 @@ use std::{marker::PhantomData, time::Duration};
 
 use macmlx_inference::{
     ContentPart, FinishReason, GenerationEvent, InferenceError, Message, Role, Timings,
-    TokenLogprob, ToolCallPart, Usage,
+    TokenLogprob, ToolCallPart, Usage, rfc3339,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::{context, error, time::rfc3339};
+use super::{context, error};
 use crate::{Context, Frame, Framing, StreamEncoder, json, openai::logprobs};
 
 /// A call the model made.

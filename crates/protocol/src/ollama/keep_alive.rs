@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::time::rfc3339;
-use macmlx_inference::KeepAlive;
+use macmlx_inference::{KeepAlive, rfc3339};
 
 use crate::Error;
 

@@ -19,7 +19,6 @@ mod options;
 pub mod refused;
 pub mod show;
 mod think;
-mod time;
 
 use crate::Error;
 

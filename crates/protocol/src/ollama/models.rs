@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use macmlx_inference::{LoadedModel, ModelCard, ModelTask, ModelTraits};
+use macmlx_inference::{LoadedModel, ModelCard, ModelTask, ModelTraits, rfc3339};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{keep_alive::expiry, time::rfc3339};
+use super::keep_alive::expiry;
 
 /// What kind of model it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use macmlx_inference::{ModelCard, ModelDescription, ModelTraits, SamplingParameter};
+use macmlx_inference::{ModelCard, ModelDescription, ModelTraits, SamplingParameter, rfc3339};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
@@ -10,7 +10,6 @@ use utoipa::ToSchema;
 use super::{
     models::{Details, capabilities},
     named,
-    time::rfc3339,
 };
 use crate::{Error, json};
 

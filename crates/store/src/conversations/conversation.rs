@@ -3,10 +3,10 @@
 //! Optional keys are ours; the others are what macMLX has always written. Keys that others put there
 //! stay.
 
+use jiff::Timestamp;
 use macmlx_settings::ModelParameters;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
-use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -32,9 +32,9 @@ pub struct Conversation {
     #[serde(default)]
     pub messages: Vec<Message>,
     #[serde(with = "stamp")]
-    pub created_at: OffsetDateTime,
+    pub created_at: Timestamp,
     #[serde(with = "stamp")]
-    pub updated_at: OffsetDateTime,
+    pub updated_at: Timestamp,
     /// The model that answers.
     #[serde(rename = "modelID", default, skip_serializing_if = "Option::is_none")]
     pub model_id: Option<String>,
@@ -57,7 +57,7 @@ pub struct Message {
     pub role: Role,
     pub content: String,
     #[serde(with = "stamp")]
-    pub timestamp: OffsetDateTime,
+    pub timestamp: Timestamp,
     /// Tokens of an answer; `None` for other messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_count: Option<u32>,

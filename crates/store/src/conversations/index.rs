@@ -7,7 +7,7 @@ use std::{
     time::SystemTime,
 };
 
-use time::OffsetDateTime;
+use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{Conversation, Error, document, id_of};
@@ -17,8 +17,8 @@ use super::{Conversation, Error, document, id_of};
 pub struct Summary {
     pub id: Uuid,
     pub title: String,
-    pub created_at: OffsetDateTime,
-    pub updated_at: OffsetDateTime,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
     pub model_id: Option<String>,
     pub message_count: usize,
     /// The last words said.

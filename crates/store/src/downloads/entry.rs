@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use time::OffsetDateTime;
+use jiff::Timestamp;
 use tokio::{sync::oneshot, task::JoinHandle};
 
 use super::{
@@ -50,7 +50,7 @@ impl Entry {
 
     pub(super) fn set_state(&mut self, state: State) {
         self.record.state = state;
-        self.record.updated = OffsetDateTime::now_utc();
+        self.record.updated = Timestamp::now();
     }
 
     pub(super) fn job(&self) -> Job {

@@ -1,7 +1,7 @@
 //! A download as people and programs see it.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -32,12 +32,10 @@ pub struct Job {
     pub files: Vec<File>,
     #[schema(required)]
     pub error: Option<Failure>,
-    #[serde(with = "time::serde::rfc3339")]
     #[schema(value_type = String, format = DateTime)]
-    pub created: OffsetDateTime,
-    #[serde(with = "time::serde::rfc3339")]
+    pub created: Timestamp,
     #[schema(value_type = String, format = DateTime)]
-    pub updated: OffsetDateTime,
+    pub updated: Timestamp,
 }
 
 /// Where a download is on its way.

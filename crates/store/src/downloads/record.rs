@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeMap, fs, io, path::Path};
 
+use jiff::Timestamp;
 use macmlx_settings::state_file;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::{
@@ -26,17 +26,15 @@ pub(super) struct Record {
     pub error: Option<Failure>,
     /// The process at work on it.
     pub holder: Option<u32>,
-    #[serde(with = "time::serde::rfc3339")]
-    pub created: OffsetDateTime,
-    #[serde(with = "time::serde::rfc3339")]
-    pub updated: OffsetDateTime,
+    pub created: Timestamp,
+    pub updated: Timestamp,
     #[serde(default)]
     pub files: Vec<RemoteFile>,
 }
 
 impl Record {
     pub(super) fn new(model: String, revision: Option<String>) -> Self {
-        let now = OffsetDateTime::now_utc();
+        let now = Timestamp::now();
         Self {
             id: Uuid::new_v4(),
             model,

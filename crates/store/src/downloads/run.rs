@@ -248,7 +248,7 @@ async fn tell(shared: &Shared, id: Uuid, progress: &Progress) {
         let (now, have) = (Instant::now(), progress.received_bytes());
         shared.change(id, |entry| {
             entry.speed.observe(have - received, now - at);
-            entry.record.updated = time::OffsetDateTime::now_utc();
+            entry.record.updated = jiff::Timestamp::now();
         });
         (at, received) = (now, have);
     }

@@ -1,8 +1,8 @@
 //! One line of a log.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use time::OffsetDateTime;
 use utoipa::ToSchema;
 
 /// How much an entry matters; the first matters most.
@@ -81,9 +81,8 @@ pub struct Entry {
     #[schema(required)]
     pub id: u64,
     /// RFC 3339, in UTC.
-    #[serde(with = "time::serde::rfc3339")]
     #[schema(value_type = String, format = DateTime)]
-    pub time: OffsetDateTime,
+    pub time: Timestamp,
     pub level: Level,
     pub category: Category,
     pub message: String,
@@ -96,8 +95,7 @@ pub struct Entry {
 /// An entry before it has its place.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct NewEntry {
-    #[serde(with = "time::serde::rfc3339")]
-    pub time: OffsetDateTime,
+    pub time: Timestamp,
     pub level: Level,
     pub category: Category,
     pub message: String,
@@ -114,7 +112,7 @@ impl NewEntry {
         fields: Map<String, Value>,
     ) -> Self {
         Self {
-            time: OffsetDateTime::now_utc(),
+            time: Timestamp::now(),
             level,
             category,
             message: message.into(),

@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, mpsc},
 };
 
-use time::{Date, Duration, format_description::BorrowedFormatItem, macros::format_description};
+use jiff::{SignedDuration, civil::Date, tz::TimeZone};
 
 use super::{Entry, Message, NewEntry, Retention};
 
@@ -16,8 +16,6 @@ const SUFFIX: &str = ".jsonl";
 /// How versions before the app named their files.
 const OLD_PREFIX: &str = "macmlx.";
 const OLD_SUFFIX: &str = ".log";
-
-const DATE: &[BorrowedFormatItem<'static>] = format_description!("[year]-[month]-[day]");
 
 /// Read from the end of each file, at most.
 const TAIL_BYTES: u64 = 4 << 20;
@@ -85,10 +83,10 @@ struct Day {
 }
 
 fn append(folder: &Path, retention: &Retention, day: &mut Option<Day>, entry: &Arc<Entry>) {
-    let date = entry.time.date();
+    let date = TimeZone::UTC.to_datetime(entry.time).date();
     if day.as_ref().is_none_or(|day| day.date != date) {
         let days = i64::from(retention().max(1));
-        let oldest = date.saturating_sub(Duration::days(days - 1));
+        let oldest = date.saturating_sub(SignedDuration::from_hours(24 * (days - 1)));
         let _ = remove(folder, |date| date < oldest);
         *day = open(folder, date).ok().map(|file| Day { date, file });
     }
@@ -100,8 +98,7 @@ fn append(folder: &Path, retention: &Retention, day: &mut Option<Day>, entry: &A
 }
 
 fn open(folder: &Path, date: Date) -> io::Result<BufWriter<File>> {
-    let name = date.format(DATE).map_err(io::Error::other)?;
-    let path = folder.join(format!("{PREFIX}{name}{SUFFIX}"));
+    let path = folder.join(format!("{PREFIX}{date}{SUFFIX}"));
     let mut options = File::options();
     options.create(true).append(true);
     #[cfg(unix)]
@@ -130,7 +127,7 @@ fn dated_files(folder: &Path) -> Vec<(Date, PathBuf)> {
                 .strip_prefix(PREFIX)
                 .and_then(|rest| rest.strip_suffix(SUFFIX))
                 .or_else(|| name.strip_prefix(OLD_PREFIX)?.strip_suffix(OLD_SUFFIX))?;
-            Some((Date::parse(date, DATE).ok()?, path))
+            Some((Date::strptime("%Y-%m-%d", date).ok()?, path))
         })
         .collect()
 }
