@@ -1,6 +1,6 @@
 //! Sampling parameters that are one number, by their table, in the spelling of any dialect.
 
-use std::{fmt, marker::PhantomData};
+use std::{borrow::Cow, fmt, marker::PhantomData};
 
 use macmlx_inference::{SamplingParameter, SamplingParams, Spelling};
 use serde::{
@@ -17,6 +17,8 @@ use crate::{Error, json::fields_at, range::checked};
 
 /// A dialect, as far as these parameters go.
 pub(crate) trait Spelled {
+    /// What the document of routes calls the parameters of this dialect.
+    const SCHEMA: &str;
     /// What stands before a name where an error tells it.
     const PREFIX: &str;
 
@@ -112,7 +114,11 @@ impl<'de, S: Spelled> Visitor<'de> for Fields<S> {
     }
 }
 
-impl<S: Spelled> ToSchema for Numbers<S> {}
+impl<S: Spelled> ToSchema for Numbers<S> {
+    fn name() -> Cow<'static, str> {
+        S::SCHEMA.into()
+    }
+}
 
 impl<S: Spelled> PartialSchema for Numbers<S> {
     fn schema() -> RefOr<Schema> {

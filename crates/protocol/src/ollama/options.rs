@@ -26,6 +26,7 @@ const NO_SAMPLER: &str = "this sampler is not available";
 enum Names {}
 
 impl Spelled for Names {
+    const SCHEMA: &str = "ollama.OptionNumbers";
     const PREFIX: &str = "options.";
 
     fn spell(row: &SamplingParameter) -> Option<Spelling> {

@@ -23,6 +23,7 @@ use crate::{
 pub(crate) enum Names {}
 
 impl Spelled for Names {
+    const SCHEMA: &str = "openai.SamplingNumbers";
     const PREFIX: &str = "";
 
     fn spell(row: &SamplingParameter) -> Option<Spelling> {
