@@ -8,7 +8,7 @@ use std::{
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::{Settings, limits, state_file};
+use crate::{Settings, setting, state_file};
 
 /// Settings and what was wrong with the file they came from.
 #[derive(Debug, Clone, PartialEq)]
@@ -106,7 +106,7 @@ pub(crate) fn update(
     merge(&mut document, &changes);
     let (settings, wrong) = typed::<Settings>(&document);
     let wrong = wrong.into_iter().find(|(key, _)| changes.contains_key(key));
-    if let Some((key, reason)) = wrong.or_else(|| limits::broken(&settings, &changes)) {
+    if let Some((key, reason)) = wrong.or_else(|| setting::find_broken(&settings, &changes)) {
         return Err(Error::Invalid { key, reason });
     }
     let mut text = format!("{:#}", Value::Object(document));

@@ -7,13 +7,13 @@ pub mod env;
 mod file;
 mod hf_token;
 mod home;
-mod limits;
 mod live;
 mod mcp_servers;
 mod model_parameters;
 mod sampling;
 mod schema;
 mod secret;
+mod setting;
 pub mod state_file;
 mod tool_policies;
 mod visitors;
@@ -31,6 +31,7 @@ pub use mcp_servers::{
     McpCommand, McpServer, McpServerEdit, McpServerKind, McpServers, McpServersError,
 };
 pub use model_parameters::{ModelParameters, ModelParametersError, ModelParametersFolder};
-pub use schema::{Language, Settings, Theme, UnknownModels};
+pub use schema::{Language, SETTINGS, Settings, Theme, UnknownModels};
+pub use setting::{Choice, ChoiceValue, Control, Group, Setting, Unit};
 pub use tool_policies::{ToolPolicies, ToolPolicy};
 pub use visitors::{HostPattern, OriginPattern, PatternError};

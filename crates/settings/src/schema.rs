@@ -1,11 +1,14 @@
-//! The settings themselves: one field each, with its default.
+//! The settings themselves: one field each, its default, and its row on the screen.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{HostPattern, OriginPattern, ToolPolicy};
+use crate::{
+    HostPattern, OriginPattern, ToolPolicy,
+    setting::{Control, Group, Setting, Unit, null, number, setting, text},
+};
 
 /// Settings as `settings.json` holds them, in the key spelling of existing macMLX installations.
 ///
@@ -107,17 +110,205 @@ pub enum Theme {
     Dark,
 }
 
-/// Settings that are read when the application starts, and then no more.
-pub(crate) const READ_AT_START: &[&str] = &[
-    "modelDirectory",
-    "maxBatchSize",
-    "maxWaitingRequests",
-    "prefillChunkTokens",
-    "dequantizeBudgetGB",
-    "kvBits",
-    "kvGroupSize",
-    "kvQuantizationStart",
-    "maxResidentMemoryGB",
+/// The settings that have a row on the screen, in the order they are shown.
+pub const SETTINGS: &[Setting] = &[
+    setting(
+        Group::General,
+        "language",
+        Control::Choice {
+            options: &[
+                text("system", "Match the system"),
+                text("en", "English"),
+                text("zh-Hans", "简体中文"),
+            ],
+        },
+        "Language",
+        "Of this window and the menu bar.",
+    ),
+    setting(
+        Group::General,
+        "theme",
+        Control::Choice {
+            options: &[
+                text("system", "Match the system"),
+                text("light", "Light"),
+                text("dark", "Dark"),
+            ],
+        },
+        "Theme",
+        "Light, dark, or what the system has.",
+    ),
+    setting(
+        Group::General,
+        "modelDirectory",
+        Control::Path,
+        "Models folder",
+        "Where downloads go and models are looked for. Models that are elsewhere are not moved.",
+    ).at_start(),
+    setting(
+        Group::Models,
+        "hfEndpoint",
+        Control::Url,
+        "Hub address",
+        "Where models are searched and downloaded; a mirror has the same layout.",
+    ),
+    setting(
+        Group::Models,
+        "defaultModel",
+        Control::Model,
+        "Default model",
+        "Loaded when the server starts, and answers requests that name no model.",
+    ),
+    setting(
+        Group::Models,
+        "unknownModels",
+        Control::Choice {
+            options: &[
+                text("default", "The default model answers"),
+                text("refuse", "Refuse them"),
+            ],
+        },
+        "Requests for unknown models",
+        "Many clients ask for names such as gpt-4o that no local model has. Without a default model, the model in use answers, or else the newest.",
+    ),
+    setting(
+        Group::Models,
+        "genericTools",
+        Control::Switch,
+        "Tools for every chat model",
+        "Models whose chat template takes no tools are told about them in a notation that is the same for all. Off, requests with tools are refused for them.",
+    ),
+    setting(
+        Group::Server,
+        "autoStartServer",
+        Control::Switch,
+        "Start the server with the app",
+        "Switches the server on as soon as the app starts.",
+    ),
+    setting(
+        Group::Server,
+        "serverPort",
+        Control::Port,
+        "Port",
+        "From 1 to 65535. Holds when the server is switched on.",
+    ),
+    setting(
+        Group::Server,
+        "serverHost",
+        Control::Host,
+        "Host",
+        "127.0.0.1 is this computer only, 0.0.0.0 every network. Holds when the server is switched on.",
+    ),
+    setting(
+        Group::Server,
+        "allowedHosts",
+        Control::List,
+        "Allowed hosts",
+        "Names this server answers to beside those of this computer, such as mini.example.org or *.example.org. * is any name.",
+    ),
+    setting(
+        Group::Server,
+        "allowedOrigins",
+        Control::List,
+        "Allowed origins",
+        "Web pages that may use this server beside those of this computer, such as https://chat.example.org, http://192.168.1.* or chrome-extension://*. * is any page.",
+    ),
+    setting(
+        Group::Performance,
+        "maxBatchSize",
+        Control::Whole {
+            least: 1,
+            unit: None,
+        },
+        "Requests at once",
+        "Requests that are answered at the same time.",
+    ).at_start(),
+    setting(
+        Group::Performance,
+        "maxWaitingRequests",
+        Control::Whole {
+            least: 0,
+            unit: None,
+        },
+        "Waiting requests",
+        "More than these are turned away and may try again later.",
+    ).at_start(),
+    setting(
+        Group::Performance,
+        "prefillChunkTokens",
+        Control::Whole {
+            least: 1,
+            unit: Some(Unit::Tokens),
+        },
+        "Prefill chunk",
+        "Tokens of a prompt that are read between two steps of running answers. Less keeps those smoother, more reads faster.",
+    ).at_start(),
+    setting(
+        Group::Performance,
+        "kvBits",
+        Control::Choice {
+            options: &[
+                null("Full precision"),
+                number(8, "8 bits"),
+                number(4, "4 bits"),
+            ],
+        },
+        "KV cache",
+        "Fewer bits hold longer conversations in the same memory, at some loss of quality.",
+    ).at_start(),
+    setting(
+        Group::Performance,
+        "kvGroupSize",
+        Control::Choice {
+            options: &[
+                number(32, "32"),
+                number(64, "64"),
+                number(128, "128"),
+            ],
+        },
+        "KV cache group size",
+        "Values that share a scale in a quantized KV cache.",
+    ).at_start(),
+    setting(
+        Group::Performance,
+        "kvQuantizationStart",
+        Control::Whole {
+            least: 0,
+            unit: Some(Unit::Tokens),
+        },
+        "Quantize the KV cache after",
+        "The first tokens of a conversation stay in full precision.",
+    ).at_start(),
+    setting(
+        Group::Performance,
+        "dequantizeBudgetGB",
+        Control::Decimal {
+            is_zero_allowed: true,
+            unit: Some(Unit::Gigabytes),
+        },
+        "Dequantize up to",
+        "On CPUs, quantized weights up to this size are held dequantized, which is much faster. 0 never does that.",
+    ).at_start(),
+    setting(
+        Group::Performance,
+        "maxResidentMemoryGB",
+        Control::Decimal {
+            is_zero_allowed: false,
+            unit: Some(Unit::Gigabytes),
+        },
+        "Memory limit",
+        "For the weights of all models in memory. A model that exceeds it is not loaded. Empty: as much as there is.",
+    ).at_start(),
+    setting(
+        Group::Logs,
+        "logRetentionDays",
+        Control::Whole {
+            least: 0,
+            unit: Some(Unit::Days),
+        },
+        "Keep logs for",
+        "Older log files are deleted.",
+    ),
 ];
 
 impl Settings {

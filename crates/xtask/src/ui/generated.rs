@@ -1,7 +1,7 @@
 //! Files of the UI that are made from others.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
     fs,
     path::{Path, PathBuf},
@@ -25,8 +25,13 @@ const FILES: &[Generated] = &[
         sampling_parameters,
     ),
     (
-        "src/features/sampling/strings/en.json",
+        "src/features/sampling/strings/en.gen.json",
         words_of_sampling_parameters,
+    ),
+    ("src/features/settings/table.gen.ts", table_of_settings),
+    (
+        "src/features/settings/strings/en.gen.json",
+        words_of_settings,
     ),
     // Of all string files, those above too.
     ("src/lib/i18n/keys.gen.ts", keys_of_strings),
@@ -117,6 +122,55 @@ fn words_of_sampling_parameters(_ui: &Path) -> Result<String> {
     Ok(format!("{}\n", serde_json::to_string_pretty(&words)?))
 }
 
+/// The rows of the screen of settings.
+fn described_settings() -> Result<Vec<Map<String, Value>>> {
+    let rows = shell::output(&mut Command::new(packages::example("settings")?))?;
+    serde_json::from_str(&rows).context("no table of settings")
+}
+
+/// Where each setting stands on the screen, and how its value is given.
+fn table_of_settings(_ui: &Path) -> Result<String> {
+    let mut text =
+        "// Made by `cargo xtask generate` from the table of settings; edit that instead.\n\n\
+                    export const SETTINGS = {\n"
+            .to_owned();
+    for row in described_settings()? {
+        let (key, group, mut control) =
+            (text_of(&row, "key")?, &row["group"], row["control"].clone());
+        if let Some(options) = control.get_mut("options").and_then(Value::as_array_mut) {
+            for option in options {
+                *option = option["value"].take();
+            }
+        }
+        writeln!(text, "  {key}: {{ group: {group}, control: {control} }},")?;
+    }
+    text.push_str("} as const;\n");
+    Ok(text)
+}
+
+/// The names and meanings of settings and of their choices in English.
+fn words_of_settings(_ui: &Path) -> Result<String> {
+    let mut words = BTreeMap::new();
+    for row in described_settings()? {
+        let key = text_of(&row, "key")?;
+        words.insert(format!("help.{key}"), text_of(&row, "help")?.to_owned());
+        words.insert(format!("label.{key}"), text_of(&row, "label")?.to_owned());
+        for option in row["control"]["options"].as_array().into_iter().flatten() {
+            let value = match &option["value"] {
+                Value::String(value) => value.clone(),
+                value => value.to_string(),
+            };
+            let label = option["label"].as_str().unwrap_or_default().to_owned();
+            words.insert(format!("choice.{key}.{value}"), label);
+        }
+    }
+    Ok(format!("{}\n", serde_json::to_string_pretty(&words)?))
+}
+
+fn text_of<'a>(row: &'a Map<String, Value>, name: &str) -> Result<&'a str> {
+    row[name].as_str().with_context(|| format!("no {name}"))
+}
+
 /// Types of the control routes, from the document that describes them.
 fn types_of_control_routes(ui: &Path) -> Result<String> {
     npm::link(ui)?;
@@ -151,12 +205,16 @@ fn keys_of_strings(ui: &Path) -> Result<String> {
         "// Made by `cargo xtask generate` from the string files; edit those instead.\n\n\
                     /** `feature.key` of every string there is. */\nexport type Key =\n"
             .to_owned();
-    for (feature, file) in string_files(ui)? {
-        let strings =
-            fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        let strings: Map<String, Value> = serde_json::from_str(&strings)
-            .with_context(|| format!("{} is not a table of strings", file.display()))?;
-        for key in strings.keys() {
+    for (feature, files) in string_files(ui)? {
+        let mut keys = BTreeSet::new();
+        for file in files {
+            let strings = fs::read_to_string(&file)
+                .with_context(|| format!("cannot read {}", file.display()))?;
+            let strings: Map<String, Value> = serde_json::from_str(&strings)
+                .with_context(|| format!("{} is not a table of strings", file.display()))?;
+            keys.extend(strings.into_iter().map(|(key, _)| key));
+        }
+        for key in keys {
             writeln!(text, "  | '{feature}.{key}'")?;
         }
     }
@@ -165,19 +223,24 @@ fn keys_of_strings(ui: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// The English string file of each feature.
-fn string_files(ui: &Path) -> Result<BTreeMap<String, PathBuf>> {
-    let mut files = BTreeMap::from([("common".into(), ui.join("src/lib/i18n/strings/en.json"))]);
+/// The English string files of each feature.
+fn string_files(ui: &Path) -> Result<BTreeMap<String, Vec<PathBuf>>> {
+    let common = vec![ui.join("src/lib/i18n/strings/en.json")];
+    let mut files = BTreeMap::from([("common".into(), common)]);
     let features = ui.join("src/features");
     for entry in
         fs::read_dir(&features).with_context(|| format!("cannot read {}", features.display()))?
     {
         let folder = entry?.path();
-        let file = folder.join("strings/en.json");
+        let there: Vec<PathBuf> = ["strings/en.json", "strings/en.gen.json"]
+            .iter()
+            .map(|file| folder.join(file))
+            .filter(|file| file.exists())
+            .collect();
         if let Some(name) = folder.file_name().and_then(|name| name.to_str())
-            && file.exists()
+            && !there.is_empty()
         {
-            files.insert(name.to_owned(), file);
+            files.insert(name.to_owned(), there);
         }
     }
     Ok(files)

@@ -1,6 +1,7 @@
-/** The settings that have a row: where each stands, its control, and what it may hold. */
+/** The settings that have a row: how each is typed, and what is stored. */
 import type { Key } from '$lib/i18n/index.svelte';
 import { isHost, parsePort } from '$lib/address';
+import { SETTINGS } from './table.gen';
 
 export const groups = ['general', 'models', 'server', 'performance', 'logs'] as const;
 export type Group = (typeof groups)[number];
@@ -10,14 +11,23 @@ export type Value = string | number | boolean | null;
 /** What a person typed: a value to store, or what is wrong with it. */
 export type Typed = { value: Value } | { error: Key };
 
+export type Unit = 'tokens' | 'days' | 'GB';
+
+/** A control as the program's table has it. */
+type Row =
+  | { kind: 'switch' | 'model' | 'port' | 'host' | 'url' | 'path' | 'list' }
+  | { kind: 'choice'; options: readonly Value[] }
+  | { kind: 'whole'; least: 0 | 1; unit?: Unit }
+  | { kind: 'decimal'; isZeroAllowed: boolean; unit?: Unit };
+
 export type Control =
   | { kind: 'switch' }
-  | { kind: 'choice'; options: { value: Value; label: Key }[] }
+  | { kind: 'choice'; options: readonly Value[] }
   /** One of the models on this computer. */
   | { kind: 'model' }
   | {
       kind: 'text';
-      unit?: Key;
+      unit?: Unit;
       isWide?: boolean;
       isNumber?: boolean;
       /** Texts with commas between them, which are stored as a list. */
@@ -75,129 +85,44 @@ const path = orDefault((text) => {
     : { error: 'settings.wrong.path' };
 });
 
-interface Row {
+/** How a value of each kind of control is typed. */
+function controlOf(row: Row): Control {
+  switch (row.kind) {
+    case 'switch':
+    case 'model':
+      return { kind: row.kind };
+    case 'choice':
+      return { kind: 'choice', options: row.options };
+    case 'port':
+      return { kind: 'text', isNumber: true, parse: port };
+    case 'host':
+      return { kind: 'text', parse: host };
+    case 'url':
+      return { kind: 'text', isWide: true, parse: url };
+    case 'path':
+      return { kind: 'text', isWide: true, parse: path };
+    case 'list':
+      return { kind: 'text', isWide: true, isList: true, parse: list };
+    case 'whole':
+      return { kind: 'text', isNumber: true, unit: row.unit, parse: wholeNumber(row.least) };
+    case 'decimal':
+      return { kind: 'text', isNumber: true, unit: row.unit, parse: decimal(row.isZeroAllowed) };
+  }
+}
+
+export type SettingKey = keyof typeof SETTINGS;
+
+export interface Setting {
+  key: SettingKey;
   group: Group;
   control: Control;
 }
 
 /** In the order they are shown. */
-const table = {
-  language: {
-    group: 'general',
-    control: {
-      kind: 'choice',
-      options: [
-        { value: 'system', label: 'settings.languageSystem' },
-        { value: 'en', label: 'settings.languageEnglish' },
-        { value: 'zh-Hans', label: 'settings.languageChinese' },
-      ],
-    },
-  },
-  theme: {
-    group: 'general',
-    control: {
-      kind: 'choice',
-      options: [
-        { value: 'system', label: 'settings.themeSystem' },
-        { value: 'light', label: 'settings.themeLight' },
-        { value: 'dark', label: 'settings.themeDark' },
-      ],
-    },
-  },
-  modelDirectory: { group: 'general', control: { kind: 'text', isWide: true, parse: path } },
-  hfEndpoint: { group: 'models', control: { kind: 'text', isWide: true, parse: url } },
-  defaultModel: { group: 'models', control: { kind: 'model' } },
-  unknownModels: {
-    group: 'models',
-    control: {
-      kind: 'choice',
-      options: [
-        { value: 'default', label: 'settings.unknownDefault' },
-        { value: 'refuse', label: 'settings.unknownRefuse' },
-      ],
-    },
-  },
-  genericTools: { group: 'models', control: { kind: 'switch' } },
-  autoStartServer: { group: 'server', control: { kind: 'switch' } },
-  serverPort: { group: 'server', control: { kind: 'text', isNumber: true, parse: port } },
-  serverHost: { group: 'server', control: { kind: 'text', parse: host } },
-  allowedHosts: {
-    group: 'server',
-    control: { kind: 'text', isWide: true, isList: true, parse: list },
-  },
-  allowedOrigins: {
-    group: 'server',
-    control: { kind: 'text', isWide: true, isList: true, parse: list },
-  },
-  maxBatchSize: {
-    group: 'performance',
-    control: { kind: 'text', isNumber: true, parse: wholeNumber(1) },
-  },
-  maxWaitingRequests: {
-    group: 'performance',
-    control: { kind: 'text', isNumber: true, parse: wholeNumber(0) },
-  },
-  prefillChunkTokens: {
-    group: 'performance',
-    control: {
-      kind: 'text',
-      isNumber: true,
-      unit: 'settings.unitTokens',
-      parse: wholeNumber(1),
-    },
-  },
-  kvBits: {
-    group: 'performance',
-    control: {
-      kind: 'choice',
-      options: [
-        { value: null, label: 'settings.kvFull' },
-        { value: 8, label: 'settings.kv8' },
-        { value: 4, label: 'settings.kv4' },
-      ],
-    },
-  },
-  kvGroupSize: {
-    group: 'performance',
-    control: { kind: 'text', isNumber: true, parse: wholeNumber(1) },
-  },
-  kvQuantizationStart: {
-    group: 'performance',
-    control: {
-      kind: 'text',
-      isNumber: true,
-      unit: 'settings.unitTokens',
-      parse: wholeNumber(0),
-    },
-  },
-  dequantizeBudgetGB: {
-    group: 'performance',
-    control: { kind: 'text', isNumber: true, unit: 'settings.unitGB', parse: decimal(true) },
-  },
-  maxResidentMemoryGB: {
-    group: 'performance',
-    control: { kind: 'text', isNumber: true, unit: 'settings.unitGB', parse: decimal(false) },
-  },
-  logRetentionDays: {
-    group: 'logs',
-    control: {
-      kind: 'text',
-      isNumber: true,
-      unit: 'settings.unitDays',
-      parse: wholeNumber(0),
-    },
-  },
-} as const satisfies Record<string, Row>;
-
-export type SettingKey = keyof typeof table;
-
-export interface Setting extends Row {
-  key: SettingKey;
-}
-
-export const settingList: Setting[] = (Object.keys(table) as SettingKey[]).map((key) => ({
+export const settingList: Setting[] = (Object.keys(SETTINGS) as SettingKey[]).map((key) => ({
   key,
-  ...(table[key] as Row),
+  group: SETTINGS[key].group,
+  control: controlOf(SETTINGS[key].control),
 }));
 
 /** A document of settings by key, whatever else is in it. */
@@ -224,8 +149,7 @@ export function stored(value: Value, fallback: Value): Value {
 
 /** A value as it is sent. */
 export function sent(key: SettingKey, value: Value): Value | string[] {
-  const { control }: Row = table[key];
-  const isList = control.kind === 'text' && control.isList;
+  const isList = SETTINGS[key].control.kind === 'list';
   return isList && typeof value === 'string' ? parts(value) : value;
 }
 

@@ -1,4 +1,7 @@
-/** The string files of all features: one file a feature and language, found by their place. */
+/**
+ * The string files of all features: one file a feature and language, found by their place. English
+ * texts that the program itself has are in files made from it.
+ */
 import type { Key } from './keys.gen';
 
 export type { Key };
@@ -11,13 +14,21 @@ export type Strings = Record<string, Record<string, Text>>;
 
 /** The files of one language under the name of their feature; what no feature owns is `common`. */
 export function byFeature(files: Record<string, Record<string, Text>>): Strings {
-  const feature = (path: string) => /\/features\/([^/]+)\//.exec(path)?.[1] ?? 'common';
-  return Object.fromEntries(Object.entries(files).map(([path, table]) => [feature(path), table]));
+  const strings: Strings = {};
+  for (const [path, table] of Object.entries(files)) {
+    const feature = /\/features\/([^/]+)\//.exec(path)?.[1] ?? 'common';
+    strings[feature] = { ...strings[feature], ...table };
+  }
+  return strings;
 }
 
 export const english = byFeature(
   import.meta.glob<Record<string, Text>>(
-    ['./strings/en.json', '../../features/*/strings/en.json'],
+    [
+      './strings/en.json',
+      '../../features/*/strings/en.json',
+      '../../features/*/strings/en.gen.json',
+    ],
     { eager: true, import: 'default' },
   ),
 );

@@ -1,0 +1,25 @@
+// Made by `cargo xtask generate` from the table of settings; edit that instead.
+
+export const SETTINGS = {
+  language: { group: "general", control: {"kind":"choice","options":["system","en","zh-Hans"]} },
+  theme: { group: "general", control: {"kind":"choice","options":["system","light","dark"]} },
+  modelDirectory: { group: "general", control: {"kind":"path"} },
+  hfEndpoint: { group: "models", control: {"kind":"url"} },
+  defaultModel: { group: "models", control: {"kind":"model"} },
+  unknownModels: { group: "models", control: {"kind":"choice","options":["default","refuse"]} },
+  genericTools: { group: "models", control: {"kind":"switch"} },
+  autoStartServer: { group: "server", control: {"kind":"switch"} },
+  serverPort: { group: "server", control: {"kind":"port"} },
+  serverHost: { group: "server", control: {"kind":"host"} },
+  allowedHosts: { group: "server", control: {"kind":"list"} },
+  allowedOrigins: { group: "server", control: {"kind":"list"} },
+  maxBatchSize: { group: "performance", control: {"kind":"whole","least":1} },
+  maxWaitingRequests: { group: "performance", control: {"kind":"whole","least":0} },
+  prefillChunkTokens: { group: "performance", control: {"kind":"whole","least":1,"unit":"tokens"} },
+  kvBits: { group: "performance", control: {"kind":"choice","options":[null,8,4]} },
+  kvGroupSize: { group: "performance", control: {"kind":"choice","options":[32,64,128]} },
+  kvQuantizationStart: { group: "performance", control: {"kind":"whole","least":0,"unit":"tokens"} },
+  dequantizeBudgetGB: { group: "performance", control: {"kind":"decimal","isZeroAllowed":true,"unit":"GB"} },
+  maxResidentMemoryGB: { group: "performance", control: {"kind":"decimal","isZeroAllowed":false,"unit":"GB"} },
+  logRetentionDays: { group: "logs", control: {"kind":"whole","least":0,"unit":"days"} },
+} as const;
