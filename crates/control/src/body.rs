@@ -71,12 +71,15 @@ async fn read<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Prob
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    let document = macmlx_json::parse(bytes)
-        .map_err(|error| Problem::invalid(format!("the body is not valid JSON: {error}")))?;
-    macmlx_json::read(&document).map_err(|error| match error.path() {
-        "" => Problem::invalid(format!("the body: {error}")),
+    macmlx_json::read_document(bytes).map_err(|error| wrong("the body", &error))
+}
+
+/// An error in `whole`, which is told of where no field is.
+fn wrong(whole: &str, error: &macmlx_json::Error) -> Problem {
+    match error.path() {
+        "" => Problem::invalid(format!("{whole}: {error}")),
         path => Problem::invalid_param(path, error.to_string()),
-    })
+    }
 }
 
 /// Parameters of the query.
@@ -87,10 +90,12 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Asked<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        Query::from_request_parts(parts, state)
+        let Query(pairs) = Query::from_request_parts(parts, state)
             .await
-            .map(|Query(asked)| Self(asked))
-            .map_err(|rejection| Problem::invalid(rejection.body_text()))
+            .map_err(|_| Problem::invalid("the query string cannot be read"))?;
+        macmlx_json::read_query(pairs)
+            .map(Self)
+            .map_err(|error| wrong("the query string", &error))
     }
 }
 

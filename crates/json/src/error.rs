@@ -23,10 +23,29 @@ impl Error {
         Self { path, problem }
     }
 
+    /// A document that cannot be taken apart.
+    pub(crate) fn syntax(error: &serde_json::Error) -> Self {
+        Self {
+            path: String::new(),
+            problem: Problem::Wrong(format!("not valid JSON: {error}")),
+        }
+    }
+
     /// The same error in a value that is itself at `path` of another.
     #[must_use]
     pub fn below(mut self, path: &str) -> Self {
         self.path = joined(path, &self.path);
+        self
+    }
+
+    /// The same error as it is told by those who name `path` themselves.
+    #[must_use]
+    pub fn within(mut self, path: &str) -> Self {
+        if let Some(rest) = self.path.strip_prefix(path)
+            && (rest.is_empty() || rest.starts_with(['.', '[']))
+        {
+            self.path = rest.trim_start_matches('.').to_owned();
+        }
         self
     }
 

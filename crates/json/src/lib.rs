@@ -6,5 +6,5 @@ mod reader;
 mod text;
 
 pub use error::Error;
-pub use reader::read;
+pub use reader::{read, read_document, read_query, read_query_value};
 pub use text::{mended, parse};

@@ -3,14 +3,17 @@
 use serde::{
     Deserialize, Deserializer,
     de::{
-        IntoDeserializer, Visitor,
+        DeserializeOwned, IntoDeserializer, Visitor,
         value::{MapAccessDeserializer, MapDeserializer, SeqDeserializer},
     },
     forward_to_deserialize_any,
 };
 use serde_json::Value;
 
-use crate::error::{Error, Problem};
+use crate::{
+    error::{Error, Problem},
+    text::parse,
+};
 
 /// A `T` of a value. Where an integer is wanted, one that is written `100.0` or `1e2` is one too, as
 /// JSON Schema has it.
@@ -19,7 +22,52 @@ use crate::error::{Error, Problem};
 ///
 /// The value is not of the wanted form. The error names the place within it.
 pub fn read<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, Error> {
-    serde_path_to_error::deserialize(Reader(value)).map_err(|error| {
+    read_as(Reader {
+        value,
+        is_text: false,
+    })
+}
+
+/// A `T` of a whole document.
+///
+/// # Errors
+///
+/// The document is no JSON, or not of the wanted form.
+pub fn read_document<T: DeserializeOwned>(document: &[u8]) -> Result<T, Error> {
+    let value = parse(document).map_err(|error| Error::syntax(&error))?;
+    read(&value)
+}
+
+/// A `T` of the pairs of a query string, whose numbers and booleans are text. A name without a value
+/// counts as left out; of a name that stands twice the last counts.
+///
+/// # Errors
+///
+/// A value is not of the wanted form. The error names it.
+pub fn read_query<T: DeserializeOwned>(pairs: Vec<(String, String)>) -> Result<T, Error> {
+    let given = pairs.into_iter().filter(|(_, value)| !value.is_empty());
+    let fields = given.map(|(name, value)| (name, Value::String(value)));
+    read_as(Reader {
+        value: &Value::Object(fields.collect()),
+        is_text: true,
+    })
+}
+
+/// A `T` of one value of a query string, named `name`.
+///
+/// # Errors
+///
+/// The value is not of the wanted form.
+pub fn read_query_value<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, Error> {
+    let read = read_as(Reader {
+        value: &Value::String(text.to_owned()),
+        is_text: true,
+    });
+    read.map_err(|error| error.below(name))
+}
+
+fn read_as<'de, T: Deserialize<'de>>(reader: Reader<'de>) -> Result<T, Error> {
+    serde_path_to_error::deserialize(reader).map_err(|error| {
         let path = error.path().to_string();
         Error::new(path, error.into_inner())
     })
@@ -27,11 +75,28 @@ pub fn read<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, Error> {
 
 /// Reads one value.
 #[derive(Debug, Clone, Copy)]
-struct Reader<'de>(&'de Value);
+struct Reader<'de> {
+    value: &'de Value,
+    /// A number or a boolean may be written as text.
+    is_text: bool,
+}
 
 impl<'de> Reader<'de> {
+    /// The number or boolean that a text is.
+    fn scalar(self) -> Option<Value> {
+        match self.value {
+            Value::String(text) if self.is_text => serde_json::from_str(text)
+                .ok()
+                .filter(|scalar: &Value| scalar.is_number() || scalar.is_boolean()),
+            _ => None,
+        }
+    }
+
     fn is_no(self, wanted: &str) -> Problem {
-        let got = match self.0 {
+        let got = match self.value {
+            Value::String(text) if self.is_text => {
+                return Problem::expected(wanted, format_args!("`{text}`"));
+            }
             Value::Null => "null",
             Value::Bool(_) => "a boolean",
             Value::Number(_) => "a number",
@@ -43,7 +108,8 @@ impl<'de> Reader<'de> {
     }
 
     fn integer<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-        let Value::Number(number) = self.0 else {
+        let scalar = self.scalar();
+        let Value::Number(number) = scalar.as_ref().unwrap_or(self.value) else {
             return Err(self.is_no("an integer"));
         };
         if let Some(number) = number.as_u64() {
@@ -62,16 +128,16 @@ impl<'de> Reader<'de> {
     }
 
     fn text<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-        match self.0 {
+        match self.value {
             Value::String(text) => visitor.visit_borrowed_str(text),
             _ => Err(self.is_no("a string")),
         }
     }
 
     fn list<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-        match self.0 {
+        match self.value {
             Value::Array(items) => {
-                let mut items = SeqDeserializer::new(items.iter().map(Reader));
+                let mut items = SeqDeserializer::new(items.iter().map(|value| self.within(value)));
                 let list = visitor.visit_seq(&mut items)?;
                 items.end()?;
                 Ok(list)
@@ -81,22 +147,38 @@ impl<'de> Reader<'de> {
     }
 
     fn object<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-        match self.0 {
-            Value::Object(fields) => visitor.visit_map(fields_of(fields)),
+        match self.value {
+            Value::Object(fields) => visitor.visit_map(self.fields(fields)),
             _ => Err(self.is_no("an object")),
         }
     }
+
+    /// The fields of an object, one after the other.
+    fn fields(
+        self,
+        fields: &'de serde_json::Map<String, Value>,
+    ) -> MapDeserializer<'de, impl Iterator<Item = (&'de str, Self)>, Problem> {
+        let fields = fields.iter();
+        MapDeserializer::new(fields.map(move |(name, value)| (name.as_str(), self.within(value))))
+    }
+
+    fn within(self, value: &'de Value) -> Self {
+        Self { value, ..self }
+    }
 }
 
-/// The fields of an object, one after the other.
-fn fields_of(
-    fields: &serde_json::Map<String, Value>,
-) -> MapDeserializer<'_, impl Iterator<Item = (&str, Reader<'_>)>, Problem> {
-    MapDeserializer::new(
-        fields
-            .iter()
-            .map(|(name, value)| (name.as_str(), Reader(value))),
-    )
+/// A number as it was written.
+fn visit<'de, V: Visitor<'de>>(
+    number: &serde_json::Number,
+    visitor: V,
+) -> Result<V::Value, Problem> {
+    if let Some(number) = number.as_u64() {
+        visitor.visit_u64(number)
+    } else if let Some(number) = number.as_i64() {
+        visitor.visit_i64(number)
+    } else {
+        visitor.visit_f64(number.as_f64().unwrap_or(f64::NAN))
+    }
 }
 
 impl<'de> IntoDeserializer<'de, Problem> for Reader<'de> {
@@ -120,18 +202,10 @@ impl<'de> Deserializer<'de> for Reader<'de> {
     type Error = Problem;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-        match self.0 {
+        match self.value {
             Value::Null => visitor.visit_unit(),
             Value::Bool(is_true) => visitor.visit_bool(*is_true),
-            Value::Number(number) => {
-                if let Some(number) = number.as_u64() {
-                    visitor.visit_u64(number)
-                } else if let Some(number) = number.as_i64() {
-                    visitor.visit_i64(number)
-                } else {
-                    visitor.visit_f64(number.as_f64().unwrap_or(f64::NAN))
-                }
-            }
+            Value::Number(number) => visit(number, visitor),
             Value::String(_) => self.text(visitor),
             Value::Array(_) => self.list(visitor),
             Value::Object(_) => self.object(visitor),
@@ -148,7 +222,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
     all_by! { object: deserialize_map }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-        match self.0 {
+        match self.scalar().as_ref().unwrap_or(self.value) {
             Value::Bool(is_true) => visitor.visit_bool(*is_true),
             _ => Err(self.is_no("a boolean")),
         }
@@ -159,14 +233,14 @@ impl<'de> Deserializer<'de> for Reader<'de> {
     }
 
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-        match self.0 {
-            Value::Number(_) => self.deserialize_any(visitor),
+        match self.scalar().as_ref().unwrap_or(self.value) {
+            Value::Number(number) => visit(number, visitor),
             _ => Err(self.is_no("a number")),
         }
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-        match self.0 {
+        match self.value {
             Value::Null => visitor.visit_none(),
             _ => visitor.visit_some(self),
         }
@@ -212,10 +286,10 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         _variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Problem> {
-        match self.0 {
+        match self.value {
             Value::String(name) => visitor.visit_enum(name.as_str().into_deserializer()),
             Value::Object(fields) if fields.len() == 1 => {
-                visitor.visit_enum(MapAccessDeserializer::new(fields_of(fields)))
+                visitor.visit_enum(MapAccessDeserializer::new(self.fields(fields)))
             }
             _ => Err(self.is_no("a string")),
         }
@@ -422,6 +496,68 @@ mod tests {
     }
 
     #[test]
+    fn a_document_that_is_no_json_says_where_it_stops_to_be() {
+        let error = read_document::<Body>(b"{\"size\": 1,}").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "not valid JSON: trailing comma at line 1 column 12"
+        );
+        let read = read_document::<Body>(b"\xef\xbb\xbf{\"least\": 1.0}").unwrap();
+        assert_eq!(read.least, Some(1));
+    }
+
+    #[test]
+    fn numbers_and_switches_of_a_query_are_text() {
+        #[derive(Debug, Default, PartialEq, Deserialize)]
+        #[serde(default)]
+        struct Query {
+            limit: Option<u32>,
+            ratio: Option<f32>,
+            is_on: Option<bool>,
+            name: Option<String>,
+            format: Option<Format>,
+        }
+        let query = |text: &str| {
+            let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
+            read_query::<Query>(pairs.map(|(a, b)| (a.into(), b.into())).collect())
+        };
+        assert_eq!(
+            query("limit=10.0&ratio=1&is_on=true&name=5&format=base64&other=x"),
+            Ok(Query {
+                limit: Some(10),
+                ratio: Some(1.0),
+                is_on: Some(true),
+                name: Some("5".into()),
+                format: Some(Format::Base64),
+            })
+        );
+        assert_eq!(query("limit=&name=").unwrap(), Query::default());
+        assert_eq!(query("limit=1&limit=2").unwrap().limit, Some(2));
+        for (text, message) in [
+            ("limit=x", "limit: expected an integer, got `x`"),
+            (
+                "limit=-1",
+                "limit: expected an integer between 0 and 4294967295, got -1",
+            ),
+            ("limit=1.5", "limit: expected an integer, got 1.5"),
+            ("limit=[1]", "limit: expected an integer, got `[1]`"),
+            ("is_on=1", "is_on: expected a boolean, got `1`"),
+            ("ratio=NaN", "ratio: expected a number, got `NaN`"),
+            (
+                "format=x",
+                "format: expected one of `float`, `base64`, `of`, got `x`",
+            ),
+        ] {
+            assert_eq!(query(text).unwrap_err().to_string(), message);
+        }
+        assert_eq!(read_query_value::<i64>("limit", "2e1"), Ok(20));
+        let error = read_query_value::<i64>("limit", "x").unwrap_err();
+        assert_eq!(error.to_string(), "limit: expected an integer, got `x`");
+        // Text in a document is text.
+        assert!(read::<u32>(&json!("1")).is_err());
+    }
+
+    #[test]
     fn a_path_goes_on_from_where_the_value_was() {
         let missing = read::<Turn>(&json!({})).unwrap_err().below("turns[3]");
         assert_eq!(missing.path(), "turns[3].role");
@@ -430,6 +566,13 @@ mod tests {
             itself.to_string(),
             "count: expected an integer, got a string"
         );
+        assert_eq!(
+            itself.within("count").to_string(),
+            "expected an integer, got a string"
+        );
+        let turn = read::<Body>(&json!({"turns": [{}]})).unwrap_err();
+        assert_eq!(turn.clone().within("turns").path(), "[0].role");
+        assert_eq!(turn.within("turn").path(), "turns[0].role");
         let item = read::<Vec<u32>>(&json!([0.5])).unwrap_err().below("input");
         assert_eq!(item.path(), "input[0]");
     }

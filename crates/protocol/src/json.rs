@@ -40,6 +40,12 @@ pub fn fields_at<'de, T: Deserialize<'de>>(value: &'de Value, path: &str) -> Res
     })
 }
 
+/// One value of a query string.
+pub fn query_value<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, Error> {
+    macmlx_json::read_query_value(name, text)
+        .map_err(|error| Error::invalid(name, error.to_string()))
+}
+
 /// A wire type as JSON.
 pub fn value(wire: &impl Serialize) -> Value {
     // Fails only for maps whose keys are no text, which no wire type has.

@@ -126,7 +126,7 @@ pub(crate) fn read_document(path: &Path) -> Result<Map<String, Value>, Error> {
             });
         }
     };
-    serde_json::from_slice(&bytes).map_err(|_| Error::Unreadable { path: path.into() })
+    macmlx_json::read_document(&bytes).map_err(|_| Error::Unreadable { path: path.into() })
 }
 
 /// What a document says, and each key whose value has the wrong type.
@@ -140,16 +140,26 @@ pub(crate) fn typed<T: DeserializeOwned + Default>(
         if value.is_null() {
             continue;
         }
-        let single = Map::from_iter([(key.clone(), value.clone())]);
-        match serde_json::from_value::<T>(Value::Object(single)) {
+        match single::<T>(key, value) {
             Ok(_) => {
                 good.insert(key.clone(), value.clone());
             }
-            Err(error) => wrong.push((key.clone(), error.to_string())),
+            Err(reason) => wrong.push((key.clone(), reason)),
         }
     }
-    let value = serde_json::from_value(Value::Object(good)).unwrap_or_default();
+    let value = macmlx_json::read(&Value::Object(good)).unwrap_or_default();
     (value, wrong)
+}
+
+/// What a document with one key says, or what is wrong with its value.
+pub(crate) fn single<T: DeserializeOwned>(key: &str, value: &Value) -> Result<T, String> {
+    let document = Map::from_iter([(key.to_owned(), value.clone())]);
+    macmlx_json::read(&Value::Object(document)).map_err(|error| {
+        let reason = error.within(key).to_string();
+        // Flattened fields name themselves.
+        let named = format!("{key}: ");
+        reason.strip_prefix(&named).unwrap_or(&reason).to_owned()
+    })
 }
 
 pub(crate) fn merge(target: &mut Map<String, Value>, changes: &Map<String, Value>) {
@@ -238,6 +248,36 @@ mod tests {
         assert_eq!(loaded.settings.max_batch_size, 3);
         assert!(loaded.warnings[0].contains("serverPort"));
         assert!(path.exists());
+    }
+
+    #[test]
+    fn a_file_is_read_as_people_write_it_and_told_of_in_words_of_json() {
+        let (_folder, path) = file_with("\u{feff}{\"serverPort\": 8123.0, \"maxBatchSize\": 2e0}");
+        let loaded = load(&path).unwrap();
+        assert_eq!(loaded.settings.server_port, 8123);
+        assert_eq!(loaded.settings.max_batch_size, 2);
+        for (key, value, reason) in [
+            (
+                "serverPort",
+                json!("x"),
+                "expected an integer, got a string",
+            ),
+            (
+                "serverPort",
+                json!(70_000),
+                "expected an integer between 0 and 65535, got 70000",
+            ),
+            (
+                "allowedHosts",
+                json!(["a", 1]),
+                "[1]: expected a string, got a number",
+            ),
+            ("allowedHosts", json!({}), "expected a list, got an object"),
+        ] {
+            let error = patch(&path, &json!({key: value})).unwrap_err();
+            let expected = format!("setting `{key}` cannot be that: {reason}");
+            assert_eq!(error.to_string(), expected);
+        }
     }
 
     #[test]

@@ -245,7 +245,7 @@ impl McpServers {
             return Ok(Document::default());
         }
         let mut whole: Map<String, Value> =
-            serde_json::from_slice(&bytes).map_err(|error| unreadable(error.to_string()))?;
+            macmlx_json::read_document(&bytes).map_err(|error| unreadable(error.to_string()))?;
         let servers = match whole.get_mut(SERVERS).map(Value::take) {
             None => Map::new(),
             Some(Value::Object(servers)) => servers,

@@ -173,9 +173,8 @@ fn patch(
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect();
     for (key, value) in &set {
-        let single = Map::from_iter([(key.clone(), value.clone())]);
-        serde_json::from_value::<ModelParameters>(Value::Object(single))
-            .map_err(|error| refused(key, &format!("cannot be that: {error}")))?
+        file::single::<ModelParameters>(key, value)
+            .map_err(|reason| refused(key, &format!("cannot be that: {reason}")))?
             .check()?;
     }
     file::merge(document, changes);
@@ -419,6 +418,27 @@ mod tests {
             let path = place.parameters.path(id);
             assert_eq!(path.file_stem().unwrap(), name);
             assert_eq!(percent_decode_str(name).decode_utf8_lossy(), id);
+        }
+    }
+
+    #[test]
+    fn a_value_is_read_as_people_write_it_and_told_of_in_words_of_json() {
+        let none = ModelParameters::default();
+        let read = none.patched(&map(&json!({"maxTokens": 64.0, "topK": 20.0})));
+        let read = read.unwrap();
+        assert_eq!((read.max_tokens, read.sampling.top_k), (Some(64), Some(20)));
+        for (key, value, reason) in [
+            ("maxTokens", json!("x"), "expected an integer, got a string"),
+            ("temperature", json!("x"), "expected a number, got a string"),
+            (
+                "templateKwargs",
+                json!([]),
+                "expected an object, got a list",
+            ),
+        ] {
+            let error = none.patched(&map(&json!({key: value}))).unwrap_err();
+            let expected = format!("`{key}` cannot be that: {reason}");
+            assert_eq!(error.to_string(), expected);
         }
     }
 

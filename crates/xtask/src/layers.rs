@@ -19,7 +19,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("models", &["fit"]),
     ("engine", &["models", "chat", "inference"]),
     ("playback", &["chat", "inference"]),
-    ("settings", &["inference"]),
+    ("settings", &["inference", "json"]),
     ("gguf", &[]),
     ("store", &["inference", "settings", "fit", "gguf"]),
     ("protocol", &["inference", "json"]),

@@ -4,7 +4,7 @@ use macmlx_inference::{ModelCard, rfc3339};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{Error, range::checked};
+use crate::{Error, json, range::checked};
 
 /// Claude Code lists only models of a gateway whose ids begin so.
 const GATEWAY_PREFIX: &str = "claude-";
@@ -66,14 +66,13 @@ impl Page {
             wants_active: true,
         };
         let mut lifecycles = Vec::new();
-        for (name, value) in pairs {
+        // A name without a value is left out.
+        for (name, value) in pairs.iter().filter(|(_, value)| !value.is_empty()) {
             let cursor = match name.as_str() {
                 "after_id" => Cursor::After(value.clone()),
                 "before_id" => Cursor::Before(value.clone()),
                 "limit" => {
-                    let limit = value
-                        .parse()
-                        .map_err(|_| Error::invalid("limit", "limit must be an integer"))?;
+                    let limit = json::query_value("limit", value)?;
                     let limit = checked("limit", Some(limit), 1..=MAX_LIMIT)?;
                     page.limit = limit.unwrap_or(DEFAULT_LIMIT) as usize;
                     continue;
@@ -245,6 +244,14 @@ mod tests {
         );
         let end = page(&[("after_id", "claude-c")]).unwrap();
         assert_eq!((end.first_id, end.has_more), (None, false));
+    }
+
+    #[test]
+    fn a_query_is_read_as_clients_write_it() {
+        assert_eq!(page(&[("limit", "2.0")]), page(&[("limit", "2")]));
+        let empty = [("limit", ""), ("after_id", ""), ("before_id", "")];
+        assert_eq!(page(&empty), page(&[]));
+        assert!(page(&[("limit", "two")]).is_err());
     }
 
     #[test]

@@ -72,9 +72,9 @@ pub(super) async fn list(app: &App, uri: &Uri) -> Response {
 
 async fn page(app: &App, uri: &Uri) -> Result<Value, Error> {
     let Query(pairs) =
-        Query::<Vec<(String, String)>>::try_from_uri(uri).map_err(|error| Error::Invalid {
+        Query::<Vec<(String, String)>>::try_from_uri(uri).map_err(|_| Error::Invalid {
             param: None,
-            message: format!("the query string cannot be read: {error}"),
+            message: "the query string cannot be read".into(),
         })?;
     let page = Page::from_query(&pairs)?;
     let mut cards = ask(&app.catalog, Catalog::list).await?;

@@ -152,9 +152,9 @@ fn page(uri: &Uri) -> Result<Page, Error> {
 fn query(uri: &Uri) -> Result<HashMap<String, String>, Error> {
     match Query::try_from_uri(uri) {
         Ok(Query(query)) => Ok(query),
-        Err(error) => Err(Error::Invalid {
+        Err(_) => Err(Error::Invalid {
             param: None,
-            message: format!("the query cannot be read: {error}"),
+            message: "the query string cannot be read".into(),
         }),
     }
 }

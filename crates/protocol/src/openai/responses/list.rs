@@ -5,7 +5,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::super::sampling::checked;
-use crate::Error;
+use crate::{Error, json};
 
 /// Which items of a list are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,12 +39,12 @@ enum ListObject {
 impl Page {
     /// Reads the query; `field` gives a field's value. Newest first unless told otherwise.
     pub fn read(field: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
+        // A name without a value is left out.
+        let field = |name| field(name).filter(|text| !text.is_empty());
         let limit = match field("limit") {
             None => 20,
             Some(text) => {
-                let limit: i64 = text.parse().map_err(|_| {
-                    Error::invalid("limit", format!("limit must be an integer, not `{text}`"))
-                })?;
+                let limit: i64 = json::query_value("limit", &text)?;
                 checked("limit", Some(limit), 1..=100)?.unwrap_or(limit)
             }
         };
@@ -57,7 +57,7 @@ impl Page {
             }
         };
         Ok(Self {
-            after: field("after").filter(|id| !id.is_empty()),
+            after: field("after"),
             limit: usize::try_from(limit).unwrap_or(1),
             is_oldest_first,
         })
@@ -151,6 +151,12 @@ mod tests {
         }
         assert_eq!(ids(&[]).0, ["d", "c", "b", "a"]);
         assert_eq!(ids(&[("after", "a")]), (vec![], false));
+    }
+
+    #[test]
+    fn a_query_is_read_as_clients_write_it() {
+        assert_eq!(page(&[("limit", "3.0")]), page(&[("limit", "3")]));
+        assert_eq!(page(&[("limit", ""), ("order", "")]), page(&[]));
     }
 
     #[test]
