@@ -121,7 +121,7 @@ pub(crate) async fn turn_away(
 ) {
     let service = service_fn(|request: Request<Incoming>| async move {
         let request = normalize(request.map(Body::new));
-        let mut refusal = dialect::refuse(dialect::of(&request), &Error::TooManyConnections);
+        let mut refusal = dialect::refuse(dialect::words(&request), &Error::TooManyConnections);
         let close = HeaderValue::from_static("close");
         refusal.headers_mut().insert(header::CONNECTION, close);
         Ok::<_, Infallible>(refusal)

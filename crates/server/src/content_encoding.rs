@@ -85,7 +85,7 @@ pub(crate) async fn decode(
         match named(request.headers()) {
             Ok(encodings) if encodings.is_empty() => {}
             Ok(encodings) => request = decoded(request, &encodings, limit_bytes),
-            Err(error) => return dialect::refuse(dialect::of(&request), &error),
+            Err(error) => return dialect::refuse(dialect::words(&request), &error),
         }
     }
     next.run(request).await

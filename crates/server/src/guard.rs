@@ -6,7 +6,7 @@ use axum::{
     extract::{Request, State},
     http::{
         HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri,
-        header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN, RETRY_AFTER},
+        header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HOST, ORIGIN, RETRY_AFTER},
         request::Parts,
         uri::Authority,
     },
@@ -20,9 +20,10 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use uuid::Uuid;
 
 use crate::{
-    dialect,
+    dialect::{self, Words},
     door::Door,
     options::Options,
+    route_path::as_called,
     router::App,
     visitors::{is_allowed_origin, is_local_host, is_own_host},
 };
@@ -33,42 +34,34 @@ const ANTHROPIC_REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 /// Headers that hold a key and nothing else: Anthropic's and Azure's.
 const KEY_HEADERS: [&str; 2] = ["x-api-key", "api-key"];
 
-/// Gives each reply an id, logs it, turns a panic into 500 and gives a body to 405, which the router
-/// leaves empty.
+/// Gives each reply an id, logs it, turns a panic into 500 and puts what the router itself refuses
+/// into the words of the dialect.
 pub(crate) async fn outermost(request: Request, next: Next) -> Response {
     let begun = Instant::now();
     let id = format!("req_{}", Uuid::new_v4().simple());
     let method = request.method().clone();
-    let path = request.uri().path().to_owned();
-    let dialect = dialect::of(&request);
+    let path = as_called(&request).to_owned();
+    let words = dialect::words(&request);
     let is_in_process = Door::is_in_process(request.extensions());
     let mut response = AssertUnwindSafe(next.run(request))
         .catch_unwind()
         .await
         .unwrap_or_else(|panic| {
             tracing::error!(message = words_of(&*panic), "a handler panicked");
-            dialect::refuse(dialect, &Error::Internal)
+            dialect::refuse(words, &Error::Internal)
         });
-    if response.status() == StatusCode::METHOD_NOT_ALLOWED
-        && !response.headers().contains_key(CONTENT_TYPE)
-    {
-        let mut refusal = dialect::refuse(
-            dialect,
-            &Error::WrongMethod {
-                method: method.to_string(),
-                path: path.clone(),
-            },
-        );
+    if let Some(error) = untold(&response, &method, &path) {
+        let mut refusal = dialect::refuse(words, &error);
         // `allow` and CORS headers stay; length and type are those of the new body.
         for (name, value) in response.headers() {
-            if name != axum::http::header::CONTENT_LENGTH {
+            if ![CONTENT_LENGTH, CONTENT_TYPE].contains(name) {
                 refusal.headers_mut().append(name, value.clone());
             }
         }
         response = refusal;
     }
     if let Ok(value) = HeaderValue::from_str(&id) {
-        if dialect == Dialect::Anthropic {
+        if words == Words::Client(Dialect::Anthropic) {
             response
                 .headers_mut()
                 .insert(ANTHROPIC_REQUEST_ID, value.clone());
@@ -96,6 +89,27 @@ pub(crate) async fn outermost(request: Request, next: Next) -> Response {
         note!(info);
     }
     response
+}
+
+/// What the router refused in its own words or in none.
+fn untold(response: &Response, method: &Method, path: &str) -> Option<Error> {
+    let content_type = response.headers().get(CONTENT_TYPE);
+    match response.status() {
+        StatusCode::METHOD_NOT_ALLOWED if content_type.is_none() => Some(Error::WrongMethod {
+            method: method.to_string(),
+            path: path.to_owned(),
+        }),
+        // A part of the path that is an id and cannot be read; handlers refuse in JSON.
+        StatusCode::BAD_REQUEST
+            if content_type.is_some_and(|kind| kind.as_bytes().starts_with(b"text/plain")) =>
+        {
+            Some(Error::Invalid {
+                param: None,
+                message: format!("the path {path} holds bytes that are no UTF-8 text"),
+            })
+        }
+        _ => None,
+    }
 }
 
 fn words_of(panic: &(dyn Any + Send)) -> &str {
@@ -128,7 +142,7 @@ async fn by_name(
 ) -> Response {
     match host_of(request.headers(), request.uri()) {
         Some(host) if !is_allowed(host, options) => dialect::refuse(
-            dialect::of(&request),
+            dialect::words(&request),
             &Error::Forbidden {
                 message: format!(
                     "the server does not answer to the name `{host}` here; add it to `allowedHosts` \
@@ -152,7 +166,7 @@ pub(crate) async fn origin(State(app): State<Arc<App>>, request: Request, next: 
             ) =>
         {
             dialect::refuse(
-                dialect::of(&request),
+                dialect::words(&request),
                 &Error::Forbidden {
                     message: format!(
                         "pages of {} may not use this server; add it to `allowedOrigins` in the \
@@ -175,7 +189,7 @@ pub(crate) async fn api_key(State(app): State<Arc<App>>, request: Request, next:
     {
         next.run(request).await
     } else {
-        dialect::refuse(dialect::of(&request), &Error::Unauthorized)
+        dialect::refuse(dialect::words(&request), &Error::Unauthorized)
     }
 }
 

@@ -15,6 +15,14 @@ pub(crate) fn normalize<B>(mut request: Request<B>) -> Request<B> {
     request
 }
 
+/// The path as the client called it, also where a router has cut off what it has matched.
+pub(crate) fn as_called<B>(request: &Request<B>) -> &str {
+    let original = request.extensions().get();
+    original
+        .map_or(request.uri(), |OriginalUri(uri)| uri)
+        .path()
+}
+
 /// `None`: it is as it should be.
 fn normalized(uri: &Uri) -> Option<Uri> {
     let path = uri.path();
@@ -83,5 +91,6 @@ mod tests {
         assert_eq!(request.uri(), "/v1/models");
         let OriginalUri(original) = request.extensions().get().unwrap();
         assert_eq!(original, "//v1/models/");
+        assert_eq!(as_called(&request), "//v1/models/");
     }
 }

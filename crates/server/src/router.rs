@@ -21,6 +21,7 @@ use crate::{
     options::Options,
     replay::Replay,
     responses::{Chats, Limits, Store},
+    route_path::as_called,
     routes::{anthropic, endpoints, lm_studio, ollama, openai, responses, status},
 };
 
@@ -128,7 +129,7 @@ fn for_everyone() -> Api {
 pub(crate) async fn no_route(request: Request) -> Response {
     let error = Error::NoRoute {
         method: request.method().to_string(),
-        path: request.uri().path().to_owned(),
+        path: as_called(&request).to_owned(),
     };
-    dialect::refuse(dialect::of(&request), &error)
+    dialect::refuse(dialect::words(&request), &error)
 }

@@ -32,7 +32,7 @@ async fn routes(running: &Running) -> Vec<Route> {
 }
 
 /// Fills each parameter of a path with some value.
-fn filled(path: &str) -> String {
+pub(crate) fn filled(path: &str) -> String {
     path.split('/')
         .map(|segment| {
             if segment.starts_with('{') {

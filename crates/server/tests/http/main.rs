@@ -10,6 +10,7 @@ mod anthropic;
 mod connections;
 mod content_encoding;
 mod encoding;
+mod errors;
 mod guards;
 mod limits;
 mod lm_studio;

@@ -77,7 +77,8 @@ pub(crate) async fn start_with_control(control: Router, options: Options) -> Ser
     serve_all(backend, models, files, control, options, Duration::ZERO).await
 }
 
-async fn serve_all(
+/// Starts a server made of what is given.
+pub(crate) async fn serve_all(
     backend: Arc<dyn Backend>,
     models: Vec<ModelCard>,
     files: Arc<dyn ModelFiles>,
