@@ -90,6 +90,18 @@ PHI3 = BASE | {
     "tie_word_embeddings": False,
     "original_max_position_embeddings": 128,
 }
+GRANITE = BASE | {
+    "model_type": "granite",
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "attention_bias": False,
+    "mlp_bias": False,
+    "tie_word_embeddings": True,
+    "embedding_multiplier": 6.0,
+    "attention_multiplier": 0.125,
+    "residual_multiplier": 0.4,
+    "logits_scaling": 2.0,
+}
 Q4 = {"bits": 4, "group_size": 64}
 Q8 = {"bits": 8, "group_size": 32}
 # Bits and groups of one layer each; the others follow the default.
@@ -162,6 +174,7 @@ FIXTURE_TABLE = {
         1,
     ),
     "mistral-q4": (LLAMA | {"model_type": "mistral", "sliding_window": None}, mx.bfloat16, Q4, 1),
+    "granite": (GRANITE, mx.bfloat16, None, 1),
     "qwen2": (QWEN2, mx.bfloat16, None, 1),
     "qwen2-q4": (QWEN2, mx.float16, Q4, 1),
     "qwen2-rope-yarn": (

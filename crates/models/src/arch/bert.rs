@@ -33,7 +33,11 @@ pub(crate) struct Config {
 }
 
 const NAMES: PostNormNames = PostNormNames {
-    qkv: ["attention.self.query", "attention.self.key", "attention.self.value"],
+    qkv: [
+        "attention.self.query",
+        "attention.self.key",
+        "attention.self.value",
+    ],
     attention_output: "attention.output.dense",
     attention_norm: "attention.output.LayerNorm",
     up: "intermediate.dense",
@@ -66,7 +70,10 @@ impl Trunk {
         let kind = config.position_embedding_type.as_deref();
         if let Some(kind) = kind.filter(|&kind| kind != "absolute") {
             let setting = format!("position_embedding_type = {kind}");
-            return Err(ModelError::unsupported(setting, "positions are absolute here"));
+            return Err(ModelError::unsupported(
+                setting,
+                "positions are absolute here",
+            ));
         }
         if config.is_decoder {
             let reason = "texts are read in both directions here";
@@ -85,15 +92,24 @@ impl Trunk {
             let scope = &mut weights.at(&format!("{root}encoder.layer.{index}"));
             PostNormBlock::load(shape, &NAMES, scope)
         };
-        let layers = (0..config.num_hidden_layers).map(layer).collect::<Result<_>>()?;
+        let layers = (0..config.num_hidden_layers)
+            .map(layer)
+            .collect::<Result<_>>()?;
         let scope = &mut weights.at(&format!("{root}embeddings"));
         let vocab = config.vocab_size;
         Ok(Self {
             words: Embedding::load(&mut scope.at("word_embeddings"), vocab, hidden)?,
             positions: scope.at("position_embeddings").dense(positions, hidden)?,
             first_position,
-            types: scope.at("token_type_embeddings").dense(config.type_vocab_size, hidden)?,
-            norm: LayerNorm::load(&mut scope.at("LayerNorm"), hidden, config.layer_norm_eps, true)?,
+            types: scope
+                .at("token_type_embeddings")
+                .dense(config.type_vocab_size, hidden)?,
+            norm: LayerNorm::load(
+                &mut scope.at("LayerNorm"),
+                hidden,
+                config.layer_norm_eps,
+                true,
+            )?,
             layers,
             sizes: EncoderSizes {
                 hidden,

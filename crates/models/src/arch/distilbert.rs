@@ -52,13 +52,20 @@ impl EncoderArchitecture for DistilBert {
     type Config = Config;
     const MODEL_TYPES: &'static [&'static str] = &["distilbert"];
     const POOL: Pool = Pool::Mean;
-    const UNUSED: &'static [&'static str] =
-        &["embeddings.position_ids", "vocab_transform.", "vocab_layer_norm.", "vocab_projector."];
+    const UNUSED: &'static [&'static str] = &[
+        "embeddings.position_ids",
+        "vocab_transform.",
+        "vocab_layer_norm.",
+        "vocab_projector.",
+    ];
 
     fn build(config: &Config, weights: &mut Weights) -> Result<Self> {
         let root = weights.root(&["distilbert.", ""], "embeddings.word_embeddings.weight");
-        let (hidden, vocab, positions) =
-            (config.dim, config.vocab_size, config.max_position_embeddings);
+        let (hidden, vocab, positions) = (
+            config.dim,
+            config.vocab_size,
+            config.max_position_embeddings,
+        );
         let shape = PostNormShape {
             hidden,
             intermediate: config.hidden_dim,
@@ -77,7 +84,11 @@ impl EncoderArchitecture for DistilBert {
             positions: scope.at("position_embeddings").dense(positions, hidden)?,
             norm: LayerNorm::load(&mut scope.at("LayerNorm"), hidden, EPS, true)?,
             layers,
-            sizes: EncoderSizes { hidden, vocab, positions: Some(positions.max(0) as usize) },
+            sizes: EncoderSizes {
+                hidden,
+                vocab,
+                positions: Some(positions.max(0) as usize),
+            },
         })
     }
 
@@ -91,7 +102,9 @@ impl EncoderArchitecture for DistilBert {
     fn forward(&self, texts: &[EncoderText<'_>], compute: Compute) -> Result<Rows> {
         let batch = Batch::new(texts, compute);
         let words = self.words.forward(&batch.tokens)?;
-        let mut h = self.norm.forward(&words.add(batch.positions(&self.positions, 0)?)?)?;
+        let mut h = self
+            .norm
+            .forward(&words.add(batch.positions(&self.positions, 0)?)?)?;
         let masks = batch.masks(None, h.dtype())?;
         for layer in &self.layers {
             h = layer.forward(&h, &batch, &masks)?;

@@ -8,7 +8,8 @@ use crate::{
     Model, ModelError, Result, Segment,
     cache::{CacheOptions, CacheShape, SequenceCache},
     layers::{
-        Activation, Embedding, GatedMlp, Heads, Linear, Output, Projections, RmsNorm, Rope, RopeConfig, Step,
+        Activation, Embedding, GatedMlp, Heads, Linear, Output, Projections, RmsNorm, Rope,
+        RopeConfig, Step,
     },
     weights::{Scope, Weights},
 };
@@ -73,7 +74,10 @@ impl Config {
     /// Refuses what mlx-lm's model does not compute either.
     fn check(&self) -> Result<()> {
         let refuse = |setting: &str| {
-            Err(ModelError::unsupported(setting, "gemma3_text checkpoints do not use it"))
+            Err(ModelError::unsupported(
+                setting,
+                "gemma3_text checkpoints do not use it",
+            ))
         };
         if self.attn_logit_softcapping.is_some() {
             return refuse("attn_logit_softcapping");
@@ -109,13 +113,22 @@ impl Attention {
         let (hidden, queries) = (config.hidden_size, config.num_attention_heads);
         let (kv, dim) = (config.num_key_value_heads, config.head_dim);
         let (bias, eps) = (config.attention_bias, config.rms_norm_eps);
-        let qkv = [("q_proj", queries * dim), ("k_proj", kv * dim), ("v_proj", kv * dim)];
+        let qkv = [
+            ("q_proj", queries * dim),
+            ("k_proj", kv * dim),
+            ("v_proj", kv * dim),
+        ];
         Ok(Self {
             qkv: Projections::load(scope, hidden, qkv, bias)?,
             o_proj: Linear::load(&mut scope.at("o_proj"), queries * dim, hidden, bias)?,
             q_norm: RmsNorm::load_one_based(&mut scope.at("q_norm"), dim, eps)?,
             k_norm: RmsNorm::load_one_based(&mut scope.at("k_norm"), dim, eps)?,
-            heads: Heads { queries, kv, dim, scale: config.query_pre_attn_scalar.powf(-0.5) },
+            heads: Heads {
+                queries,
+                kv,
+                dim,
+                scale: config.query_pre_attn_scalar.powf(-0.5),
+            },
         })
     }
 
@@ -127,10 +140,21 @@ impl Attention {
         step: &mut Step<'_, '_>,
     ) -> Result<Array> {
         let [queries, keys, values] = self.qkv.forward(x)?;
-        let Heads { queries: heads, kv, dim, .. } = self.heads;
-        let queries = self.q_norm.forward(&queries.reshape(&[step.total, heads, dim])?)?;
-        let keys = self.k_norm.forward(&keys.reshape(&[step.total, kv, dim])?)?;
-        let attended = self.heads.attend([&queries, &keys, &values], rope, layer, step)?;
+        let Heads {
+            queries: heads,
+            kv,
+            dim,
+            ..
+        } = self.heads;
+        let queries = self
+            .q_norm
+            .forward(&queries.reshape(&[step.total, heads, dim])?)?;
+        let keys = self
+            .k_norm
+            .forward(&keys.reshape(&[step.total, kv, dim])?)?;
+        let attended = self
+            .heads
+            .attend([&queries, &keys, &values], rope, layer, step)?;
         self.o_proj.forward(&attended)
     }
 }
@@ -175,7 +199,9 @@ impl Block {
         let normed = self.input_layernorm.forward(x)?;
         let attended = self.self_attn.forward(&normed, rope, layer, step)?;
         let h = add_clipped(x, &self.post_attention_layernorm.forward(&attended)?)?;
-        let expanded = self.mlp.forward(&self.pre_feedforward_layernorm.forward(&h)?)?;
+        let expanded = self
+            .mlp
+            .forward(&self.pre_feedforward_layernorm.forward(&h)?)?;
         add_clipped(&h, &self.post_feedforward_layernorm.forward(&expanded)?)
     }
 }
@@ -185,7 +211,9 @@ fn add_clipped(x: &Array, y: &Array) -> Result<Array> {
     if x.dtype() != Dtype::Float16 {
         return Ok(x.add(y)?);
     }
-    let sum = x.as_dtype(Dtype::Float32)?.add(y.as_dtype(Dtype::Float32)?)?;
+    let sum = x
+        .as_dtype(Dtype::Float32)?
+        .add(y.as_dtype(Dtype::Float32)?)?;
     let bound = 65_504.0;
     Ok(ops::clip(sum, (-bound, bound))?.as_dtype(Dtype::Float16)?)
 }
@@ -215,7 +243,8 @@ impl Architecture for Gemma3Text {
         let layers = (0..config.num_hidden_layers)
             .map(|i| Block::load(&config, &mut weights.at(&format!("model.layers.{i}"))))
             .collect::<Result<_>>()?;
-        let norm = RmsNorm::load_one_based(&mut weights.at("model.norm"), hidden, config.rms_norm_eps)?;
+        let norm =
+            RmsNorm::load_one_based(&mut weights.at("model.norm"), hidden, config.rms_norm_eps)?;
         // Gemma checkpoints share the matrix and do not say so.
         let output = Output::load(weights, norm, &embed_tokens, (hidden, vocab), None)?;
         let window = |layer| config.is_sliding(layer).then_some(config.sliding_window);
@@ -224,9 +253,19 @@ impl Architecture for Gemma3Text {
         let local_base = config.rope_local_base_freq.or(config.rope.sliding_theta());
         let local_base = local_base.unwrap_or(10_000.0);
         let local_rope = Rope::unscaled(config.head_dim, local_base, weights.compute)?;
-        let global_rope = config.rope.build(config.head_dim, 1_000_000.0, weights.compute)?;
+        let global_rope = config
+            .rope
+            .build(config.head_dim, 1_000_000.0, weights.compute)?;
         let embedding_scale = round_to_bfloat16((hidden as f32).sqrt());
-        Ok(Self { embed_tokens, layers, output, caches, local_rope, global_rope, embedding_scale })
+        Ok(Self {
+            embed_tokens,
+            layers,
+            output,
+            caches,
+            local_rope,
+            global_rope,
+            embedding_scale,
+        })
     }
 }
 
@@ -236,7 +275,11 @@ impl Model for Gemma3Text {
         let h = self.embed_tokens.forward(tokens)?;
         let mut h = h.multiply(Array::from_f32(self.embedding_scale).as_dtype(h.dtype())?)?;
         for (index, (layer, window)) in self.layers.iter().zip(&self.caches.windows).enumerate() {
-            let rope = if window.is_some() { &self.local_rope } else { &self.global_rope };
+            let rope = if window.is_some() {
+                &self.local_rope
+            } else {
+                &self.global_rope
+            };
             h = layer.forward(&h, rope, index, &mut step)?;
         }
         self.output.forward(h, &step)

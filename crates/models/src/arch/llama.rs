@@ -7,7 +7,10 @@ use super::{Architecture, warn_of_unused_window};
 use crate::{
     Model, ModelError, Result, Segment,
     cache::{CacheOptions, CacheShape, LayerWindow, SequenceCache},
-    layers::{Activation, Embedding, GatedMlp, Heads, Linear, Output, Projections, RmsNorm, Rope, RopeConfig, Step},
+    layers::{
+        Activation, Embedding, GatedMlp, Heads, Linear, Output, Projections, RmsNorm, Rope,
+        RopeConfig, Step,
+    },
     weights::{Scope, Weights},
 };
 
@@ -47,11 +50,20 @@ impl Attention {
         let kv = config.num_key_value_heads.unwrap_or(queries);
         let dim = config.head_dim();
         let bias = config.attention_bias;
-        let qkv = [("q_proj", queries * dim), ("k_proj", kv * dim), ("v_proj", kv * dim)];
+        let qkv = [
+            ("q_proj", queries * dim),
+            ("k_proj", kv * dim),
+            ("v_proj", kv * dim),
+        ];
         Ok(Self {
             qkv: Projections::load(scope, hidden, qkv, bias)?,
             o_proj: Linear::load(&mut scope.at("o_proj"), queries * dim, hidden, bias)?,
-            heads: Heads { queries, kv, dim, scale: (dim as f32).powf(-0.5) },
+            heads: Heads {
+                queries,
+                kv,
+                dim,
+                scale: (dim as f32).powf(-0.5),
+            },
         })
     }
 
@@ -104,7 +116,10 @@ impl Block {
         let normed = self.input_layernorm.forward(x)?;
         let attended = self.self_attn.forward(&normed, rope, layer, step)?;
         let h = x.add(attended)?;
-        Ok(self.mlp.forward(&self.post_attention_layernorm.forward(&h)?)?.add(h)?)
+        Ok(self
+            .mlp
+            .forward(&self.post_attention_layernorm.forward(&h)?)?
+            .add(h)?)
     }
 }
 
@@ -128,20 +143,35 @@ impl Architecture for Llama {
         let (hidden, vocab) = (config.hidden_size, config.vocab_size);
         let embed_tokens = Embedding::load(&mut weights.at("model.embed_tokens"), vocab, hidden)?;
         let layers = (0..config.num_hidden_layers)
-            .map(|i| Block::load(&config, activation, &mut weights.at(&format!("model.layers.{i}"))))
+            .map(|i| {
+                Block::load(
+                    &config,
+                    activation,
+                    &mut weights.at(&format!("model.layers.{i}")),
+                )
+            })
             .collect::<Result<_>>()?;
         let norm = RmsNorm::load(&mut weights.at("model.norm"), hidden, config.rms_norm_eps)?;
         let tied = config.tie_word_embeddings;
-        let rope = config.rope.build(config.head_dim(), 10_000.0, weights.compute)?;
+        let rope = config
+            .rope
+            .build(config.head_dim(), 10_000.0, weights.compute)?;
         let output = Output::load(weights, norm, &embed_tokens, (hidden, vocab), tied)?;
         let caches = CacheShape::new(config.windows()?, config.head_dim(), weights);
-        Ok(Self { embed_tokens, layers, output, rope, caches })
+        Ok(Self {
+            embed_tokens,
+            layers,
+            output,
+            rope,
+            caches,
+        })
     }
 }
 
 impl Config {
     fn head_dim(&self) -> i32 {
-        self.head_dim.unwrap_or(self.hidden_size / self.num_attention_heads)
+        self.head_dim
+            .unwrap_or(self.hidden_size / self.num_attention_heads)
     }
 
     /// A window only where `layer_types` asks for one, as in mlx-lm; early Mistral checkpoints have
@@ -152,7 +182,11 @@ impl Config {
             return Ok(vec![None; self.num_hidden_layers]);
         };
         if types.len() != self.num_hidden_layers {
-            let reason = format!("{} entries for {} layers", types.len(), self.num_hidden_layers);
+            let reason = format!(
+                "{} entries for {} layers",
+                types.len(),
+                self.num_hidden_layers
+            );
             return Err(ModelError::unsupported("layer_types", reason));
         }
         types

@@ -1,7 +1,19 @@
 //! Architectures: one file each, named as config.json's `model_type` names it.
 //!
-//! To add one, write its file, name it in `architectures!` below and add a parity fixture. The same
-//! `model_type` may generate and encode: the loader says what for.
+//! To add one, write its file, name it here (as a module and in `architectures!`) and add a parity
+//! fixture. The same `model_type` may generate and encode: the loader says what for.
+
+mod bert;
+mod distilbert;
+mod gemma3_text;
+mod granite;
+mod llama;
+mod modernbert;
+mod nomic_bert;
+mod phi3;
+mod qwen2;
+mod qwen3;
+mod roberta;
 
 use serde::de::DeserializeOwned;
 
@@ -65,13 +77,11 @@ pub(crate) trait EncoderArchitecture: Sized + std::fmt::Debug + 'static {
     fn sizes(&self) -> EncoderSizes;
 }
 
-/// Declares the modules and the tables from `model_type` to what generates and what encodes.
+/// Declares the tables from `model_type` to what generates and what encodes.
 macro_rules! architectures {
     ($($module:ident {
         $(generates $model:ident)? $(,)? $(encodes $encoder:ident)?
     })+) => {
-        $(mod $module;)+
-
         /// Builds the architecture of `model_type`.
         pub(crate) fn build(
             model_type: &str,
@@ -117,6 +127,7 @@ architectures! {
     bert { encodes Bert }
     distilbert { encodes DistilBert }
     gemma3_text { generates Gemma3Text }
+    granite { generates Granite }
     llama { generates Llama }
     modernbert { encodes ModernBert }
     nomic_bert { encodes NomicBert }

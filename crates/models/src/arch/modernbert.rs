@@ -60,7 +60,9 @@ impl Config {
     fn is_local(&self) -> Result<Vec<bool>> {
         let Some(types) = &self.layer_types else {
             let every = self.global_attn_every_n_layers.unwrap_or(3).max(1);
-            return Ok((0..self.num_hidden_layers).map(|index| index % every != 0).collect());
+            return Ok((0..self.num_hidden_layers)
+                .map(|index| index % every != 0)
+                .collect());
         };
         if types.len() != self.num_hidden_layers {
             let reason = format!("{} for {} layers", types.len(), self.num_hidden_layers);
@@ -105,7 +107,9 @@ impl Block {
         let name = &config.hidden_activation;
         let activation = Activation::named("hidden_activation", name, scope.compute())?;
         Ok(Self {
-            attn_norm: has_norm.then(|| config.norm(&mut scope.at("attn_norm"))).transpose()?,
+            attn_norm: has_norm
+                .then(|| config.norm(&mut scope.at("attn_norm")))
+                .transpose()?,
             attn: SelfAttention::new(qkv, output, config.num_attention_heads, scope.compute()),
             mlp_norm: config.norm(&mut scope.at("mlp_norm"))?,
             wi,
@@ -116,11 +120,21 @@ impl Block {
     }
 
     fn forward(&self, x: &Array, batch: &Batch, masks: &Masks, rope: &Rope) -> Result<Array> {
-        let normed = self.attn_norm.as_ref().map(|norm| norm.forward(x)).transpose()?;
+        let normed = self
+            .attn_norm
+            .as_ref()
+            .map(|norm| norm.forward(x))
+            .transpose()?;
         let normed = normed.as_ref().unwrap_or(x);
-        let h = self.attn.forward(normed, batch, masks, Some(rope))?.add(x)?;
+        let h = self
+            .attn
+            .forward(normed, batch, masks, Some(rope))?
+            .add(x)?;
         let [input, gate] = self.wi.forward(&self.mlp_norm.forward(&h)?)?;
-        Ok(self.wo.forward(&self.activation.gate(&input, &gate)?)?.add(h)?)
+        Ok(self
+            .wo
+            .forward(&self.activation.gate(&input, &gate)?)?
+            .add(h)?)
     }
 }
 
@@ -148,7 +162,11 @@ impl EncoderArchitecture for ModernBert {
         let root = weights.root(&["model.", ""], "embeddings.tok_embeddings.weight");
         let (hidden, vocab) = (config.hidden_size, config.vocab_size);
         let layer = |(index, is_local)| {
-            Block::load(config, &mut weights.at(&format!("{root}layers.{index}")), is_local)
+            Block::load(
+                config,
+                &mut weights.at(&format!("{root}layers.{index}")),
+                is_local,
+            )
         };
         let layers = config.is_local()?.into_iter().enumerate();
         let layers = layers.map(layer).collect::<Result<_>>()?;
@@ -167,7 +185,11 @@ impl EncoderArchitecture for ModernBert {
             global_rope: config.rope.build(head_dim, global_theta, compute)?,
             local_rope: Rope::unscaled(head_dim, local_theta.unwrap_or(10_000.0), compute)?,
             window: config.local_attention / 2,
-            sizes: EncoderSizes { hidden, vocab, positions: config.rope.positions() },
+            sizes: EncoderSizes {
+                hidden,
+                vocab,
+                positions: config.rope.positions(),
+            },
         })
     }
 
@@ -184,7 +206,12 @@ impl EncoderArchitecture for ModernBert {
         let name = &config.classifier_activation;
         let activation = Activation::named("classifier_activation", name, weights.compute)?;
         let head = &mut weights.at("head");
-        let dense = Linear::load(&mut head.at("dense"), hidden, hidden, config.classifier_bias)?;
+        let dense = Linear::load(
+            &mut head.at("dense"),
+            hidden,
+            hidden,
+            config.classifier_bias,
+        )?;
         let norm = config.norm(&mut head.at("norm"))?;
         let scorer = Scorer::load(&mut weights.at("classifier"), hidden, pool, true)?;
         Ok(scorer.with_dense(dense, activation).with_norm(norm))
@@ -192,7 +219,9 @@ impl EncoderArchitecture for ModernBert {
 
     fn forward(&self, texts: &[EncoderText<'_>], compute: Compute) -> Result<Rows> {
         let batch = Batch::new(texts, compute);
-        let mut h = self.norm.forward(&self.tok_embeddings.forward(&batch.tokens)?)?;
+        let mut h = self
+            .norm
+            .forward(&self.tok_embeddings.forward(&batch.tokens)?)?;
         let global = batch.masks(None, h.dtype())?;
         let local = batch.masks(Some(self.window), h.dtype())?;
         for layer in &self.layers {

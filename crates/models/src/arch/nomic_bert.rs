@@ -65,8 +65,14 @@ impl Config {
     fn check(&self) -> Result<()> {
         let wrong = [
             ("rotary_emb_interleaved", self.rotary_emb_interleaved),
-            ("rotary_emb_fraction", self.rotary_emb_fraction.is_some_and(|part| part < 1.0)),
-            ("rotary_emb_scale_base", self.rotary_emb_scale_base.is_some()),
+            (
+                "rotary_emb_fraction",
+                self.rotary_emb_fraction.is_some_and(|part| part < 1.0),
+            ),
+            (
+                "rotary_emb_scale_base",
+                self.rotary_emb_scale_base.is_some(),
+            ),
             ("qkv_proj_bias", self.qkv_proj_bias),
             ("mlp_fc1_bias", self.mlp_fc1_bias),
             ("mlp_fc2_bias", self.mlp_fc2_bias),
@@ -74,7 +80,10 @@ impl Config {
             ("parallel_block", self.parallel_block),
             ("use_rms_norm", self.use_rms_norm),
             ("causal", self.causal),
-            ("num_experts", self.num_experts.is_some_and(|experts| experts > 0)),
+            (
+                "num_experts",
+                self.num_experts.is_some_and(|experts| experts > 0),
+            ),
         ];
         match wrong.iter().find(|(_, is_set)| *is_set) {
             Some((setting, _)) => {
@@ -216,20 +225,30 @@ impl EncoderArchitecture for NomicBert {
             let scope = &mut weights.at(&format!("{root}{}.{index}", names.layers));
             Block::load(config, activation, names, scope)
         };
-        let layers = (0..config.num_hidden_layers).map(layer).collect::<Result<_>>()?;
+        let layers = (0..config.num_hidden_layers)
+            .map(layer)
+            .collect::<Result<_>>()?;
         let norm = config.norm(&mut weights.at(&format!("{root}{}", names.embedding_norm)))?;
         let theta = config.rotary_emb_base.unwrap_or(1000.0);
         let rope =
-            config.rope.build(hidden / config.num_attention_heads, theta, weights.compute)?;
+            config
+                .rope
+                .build(hidden / config.num_attention_heads, theta, weights.compute)?;
         let embeddings = &mut weights.at(&format!("{root}embeddings"));
         let types = config.type_vocab_size;
         Ok(Self {
             words: Embedding::load(&mut embeddings.at("word_embeddings"), vocab, hidden)?,
-            types: embeddings.at("token_type_embeddings").dense(types, hidden)?,
+            types: embeddings
+                .at("token_type_embeddings")
+                .dense(types, hidden)?,
             norm,
             layers,
             rope,
-            sizes: EncoderSizes { hidden, vocab, positions: Some(config.positions()) },
+            sizes: EncoderSizes {
+                hidden,
+                vocab,
+                positions: Some(config.positions()),
+            },
         })
     }
 

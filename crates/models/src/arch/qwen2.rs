@@ -8,7 +8,8 @@ use crate::{
     Model, Result, Segment,
     cache::{CacheOptions, CacheShape, SequenceCache},
     layers::{
-        Activation, Embedding, GatedMlp, Heads, Linear, Output, Projections, RmsNorm, Rope, RopeConfig, Step,
+        Activation, Embedding, GatedMlp, Heads, Linear, Output, Projections, RmsNorm, Rope,
+        RopeConfig, Step,
     },
     weights::{Scope, Weights},
 };
@@ -42,11 +43,20 @@ impl Attention {
     fn load(config: &Config, scope: &mut Scope<'_>) -> Result<Self> {
         let (hidden, queries) = (config.hidden_size, config.num_attention_heads);
         let (kv, dim) = (config.num_key_value_heads, hidden / queries);
-        let qkv = [("q_proj", queries * dim), ("k_proj", kv * dim), ("v_proj", kv * dim)];
+        let qkv = [
+            ("q_proj", queries * dim),
+            ("k_proj", kv * dim),
+            ("v_proj", kv * dim),
+        ];
         Ok(Self {
             qkv: Projections::load(scope, hidden, qkv, true)?,
             o_proj: Linear::load(&mut scope.at("o_proj"), queries * dim, hidden, false)?,
-            heads: Heads { queries, kv, dim, scale: (dim as f32).powf(-0.5) },
+            heads: Heads {
+                queries,
+                kv,
+                dim,
+                scale: (dim as f32).powf(-0.5),
+            },
         })
     }
 
@@ -95,7 +105,10 @@ impl Block {
         let normed = self.input_layernorm.forward(x)?;
         let attended = self.self_attn.forward(&normed, rope, layer, step)?;
         let h = x.add(attended)?;
-        Ok(self.mlp.forward(&self.post_attention_layernorm.forward(&h)?)?.add(h)?)
+        Ok(self
+            .mlp
+            .forward(&self.post_attention_layernorm.forward(&h)?)?
+            .add(h)?)
     }
 }
 
@@ -122,7 +135,13 @@ impl Architecture for Qwen2 {
         let (hidden, vocab) = (config.hidden_size, config.vocab_size);
         let embed_tokens = Embedding::load(&mut weights.at("model.embed_tokens"), vocab, hidden)?;
         let layers = (0..config.num_hidden_layers)
-            .map(|i| Block::load(&config, activation, &mut weights.at(&format!("model.layers.{i}"))))
+            .map(|i| {
+                Block::load(
+                    &config,
+                    activation,
+                    &mut weights.at(&format!("model.layers.{i}")),
+                )
+            })
             .collect::<Result<_>>()?;
         let norm = RmsNorm::load(&mut weights.at("model.norm"), hidden, config.rms_norm_eps)?;
         let tied = config.tie_word_embeddings;
@@ -130,7 +149,13 @@ impl Architecture for Qwen2 {
         let rope = config.rope.build(head_dim, 1_000_000.0, weights.compute)?;
         let output = Output::load(weights, norm, &embed_tokens, (hidden, vocab), tied)?;
         let caches = CacheShape::new(vec![None; config.num_hidden_layers], head_dim, weights);
-        Ok(Self { embed_tokens, layers, output, rope, caches })
+        Ok(Self {
+            embed_tokens,
+            layers,
+            output,
+            rope,
+            caches,
+        })
     }
 }
 

@@ -51,13 +51,22 @@ impl Attention {
         let (hidden, queries) = (config.hidden_size, config.num_attention_heads);
         let (kv, dim) = (config.num_key_value_heads, config.head_dim);
         let (bias, eps) = (config.attention_bias, config.rms_norm_eps);
-        let qkv = [("q_proj", queries * dim), ("k_proj", kv * dim), ("v_proj", kv * dim)];
+        let qkv = [
+            ("q_proj", queries * dim),
+            ("k_proj", kv * dim),
+            ("v_proj", kv * dim),
+        ];
         Ok(Self {
             qkv: Projections::load(scope, hidden, qkv, bias)?,
             o_proj: Linear::load(&mut scope.at("o_proj"), queries * dim, hidden, bias)?,
             q_norm: RmsNorm::load(&mut scope.at("q_norm"), dim, eps)?,
             k_norm: RmsNorm::load(&mut scope.at("k_norm"), dim, eps)?,
-            heads: Heads { queries, kv, dim, scale: (dim as f32).powf(-0.5) },
+            heads: Heads {
+                queries,
+                kv,
+                dim,
+                scale: (dim as f32).powf(-0.5),
+            },
         })
     }
 
@@ -69,10 +78,21 @@ impl Attention {
         step: &mut Step<'_, '_>,
     ) -> Result<Array> {
         let [queries, keys, values] = self.qkv.forward(x)?;
-        let Heads { queries: heads, kv, dim, .. } = self.heads;
-        let queries = self.q_norm.forward(&queries.reshape(&[step.total, heads, dim])?)?;
-        let keys = self.k_norm.forward(&keys.reshape(&[step.total, kv, dim])?)?;
-        let attended = self.heads.attend([&queries, &keys, &values], rope, layer, step)?;
+        let Heads {
+            queries: heads,
+            kv,
+            dim,
+            ..
+        } = self.heads;
+        let queries = self
+            .q_norm
+            .forward(&queries.reshape(&[step.total, heads, dim])?)?;
+        let keys = self
+            .k_norm
+            .forward(&keys.reshape(&[step.total, kv, dim])?)?;
+        let attended = self
+            .heads
+            .attend([&queries, &keys, &values], rope, layer, step)?;
         self.o_proj.forward(&attended)
     }
 }
@@ -109,7 +129,10 @@ impl Block {
         let normed = self.input_layernorm.forward(x)?;
         let attended = self.self_attn.forward(&normed, rope, layer, step)?;
         let h = x.add(attended)?;
-        Ok(self.mlp.forward(&self.post_attention_layernorm.forward(&h)?)?.add(h)?)
+        Ok(self
+            .mlp
+            .forward(&self.post_attention_layernorm.forward(&h)?)?
+            .add(h)?)
     }
 }
 
@@ -133,14 +156,33 @@ impl Decoder {
         let embed_tokens = &mut weights.at(&format!("{root}embed_tokens"));
         let embed_tokens = Embedding::load(embed_tokens, vocab, hidden)?;
         let layers = (0..config.num_hidden_layers)
-            .map(|i| Block::load(config, activation, &mut weights.at(&format!("{root}layers.{i}"))))
+            .map(|i| {
+                Block::load(
+                    config,
+                    activation,
+                    &mut weights.at(&format!("{root}layers.{i}")),
+                )
+            })
             .collect::<Result<_>>()?;
         let norm = &mut weights.at(&format!("{root}norm"));
         let norm = RmsNorm::load(norm, hidden, config.rms_norm_eps)?;
-        let rope = config.rope.build(config.head_dim, 1_000_000.0, weights.compute)?;
-        let caches =
-            CacheShape::new(vec![None; config.num_hidden_layers], config.head_dim, weights);
-        Ok((Self { embed_tokens, layers, rope, caches }, norm))
+        let rope = config
+            .rope
+            .build(config.head_dim, 1_000_000.0, weights.compute)?;
+        let caches = CacheShape::new(
+            vec![None; config.num_hidden_layers],
+            config.head_dim,
+            weights,
+        );
+        Ok((
+            Self {
+                embed_tokens,
+                layers,
+                rope,
+                caches,
+            },
+            norm,
+        ))
     }
 
     fn forward(&self, tokens: &Array, step: &mut Step<'_, '_>) -> Result<Array> {
@@ -165,7 +207,10 @@ impl Architecture for Qwen3 {
 
     fn build(config: Config, weights: &mut Weights) -> Result<Self> {
         let (decoder, norm) = Decoder::load(&config, weights, "model.")?;
-        let (sizes, tied) = ((config.hidden_size, config.vocab_size), config.tie_word_embeddings);
+        let (sizes, tied) = (
+            (config.hidden_size, config.vocab_size),
+            config.tie_word_embeddings,
+        );
         let output = Output::load(weights, norm, &decoder.embed_tokens, sizes, tied)?;
         Ok(Self { decoder, output })
     }
@@ -205,12 +250,25 @@ impl EncoderArchitecture for Qwen3Encoder {
         let root = weights.root(&["model.", ""], "embed_tokens.weight");
         let (decoder, norm) = Decoder::load(config, weights, root)?;
         let (hidden, vocab) = (config.hidden_size, config.vocab_size);
-        let sizes = EncoderSizes { hidden, vocab, positions: config.rope.positions() };
-        Ok(Self { decoder, norm, sizes })
+        let sizes = EncoderSizes {
+            hidden,
+            vocab,
+            positions: config.rope.positions(),
+        };
+        Ok(Self {
+            decoder,
+            norm,
+            sizes,
+        })
     }
 
     fn build_scorer(config: &Config, weights: &mut Weights) -> Result<Scorer> {
-        Scorer::load(&mut weights.at("score"), config.hidden_size, Pool::Last, false)
+        Scorer::load(
+            &mut weights.at("score"),
+            config.hidden_size,
+            Pool::Last,
+            false,
+        )
     }
 
     fn build_answer(
@@ -220,9 +278,14 @@ impl EncoderArchitecture for Qwen3Encoder {
         answers: AnswerTokens,
     ) -> Result<Scorer> {
         let (hidden, vocab) = (config.hidden_size, config.vocab_size);
-        if let Some(&token) = [answers.yes, answers.no].iter().find(|&&token| token >= vocab as u32)
+        if let Some(&token) = [answers.yes, answers.no]
+            .iter()
+            .find(|&&token| token >= vocab as u32)
         {
-            return Err(ModelError::UnknownToken { token, vocab: vocab as u32 });
+            return Err(ModelError::UnknownToken {
+                token,
+                vocab: vocab as u32,
+            });
         }
         let rows = Array::from_slice(&[answers.yes, answers.no], &[2]);
         let tied = config.tie_word_embeddings;
@@ -235,7 +298,10 @@ impl EncoderArchitecture for Qwen3Encoder {
         let [yes, no] = [0, 1].map(|row| rows.take_axis(Array::from_slice(&[row], &[1]), 0));
         let difference = yes?.subtract(no?)?;
         difference.eval()?;
-        Ok(Scorer::new(Pool::Last, Linear::new(&Matrix::Dense(difference), None, None)?))
+        Ok(Scorer::new(
+            Pool::Last,
+            Linear::new(&Matrix::Dense(difference), None, None)?,
+        ))
     }
 
     fn forward(&self, texts: &[EncoderText<'_>], _compute: Compute) -> Result<Rows> {
@@ -245,9 +311,15 @@ impl EncoderArchitecture for Qwen3Encoder {
         let mut caches: Vec<_> = texts.iter().map(|_| self.decoder.caches.unkept()).collect();
         let segments = lengths.iter().zip(&mut caches);
         let mut segments: Vec<_> = segments
-            .map(|(&length, cache)| Segment { length, cache, logits: LogitsRows::None })
+            .map(|(&length, cache)| Segment {
+                length,
+                cache,
+                logits: LogitsRows::None,
+            })
             .collect();
-        let h = self.decoder.forward(&tokens, &mut Step::new(&mut segments))?;
+        let h = self
+            .decoder
+            .forward(&tokens, &mut Step::new(&mut segments))?;
         Ok(Rows::end_to_end(self.norm.forward(&h)?, &lengths))
     }
 

@@ -24,7 +24,12 @@ impl EncoderArchitecture for Roberta {
 
     fn build(config: &Config, weights: &mut Weights) -> Result<Self> {
         let first_position = config.pad_token_id + 1;
-        Ok(Self(Trunk::load(config, weights, &["roberta.", ""], first_position)?))
+        Ok(Self(Trunk::load(
+            config,
+            weights,
+            &["roberta.", ""],
+            first_position,
+        )?))
     }
 
     fn build_scorer(config: &Config, weights: &mut Weights) -> Result<Scorer> {
