@@ -40,6 +40,11 @@ pub trait Visitor {
         self.generating::<E>(route);
     }
 
+    /// Fills a gap, by the model that answers where none is named if the request names none.
+    fn infilling(&mut self, route: Route) {
+        self.generating::<openai::infill::Infill>(route);
+    }
+
     /// Generates the next turn of a conversation that is kept.
     fn continuing(&mut self, route: Route) {
         self.generating::<lm_studio::chat::Chat>(route);
@@ -73,6 +78,8 @@ endpoints! {
     "/v1/chat/completions" or "/v1/chat/completions/chat/completions"
         => generating(openai::chat_completions::ChatCompletions),
     "/v1/completions" => generating(openai::completions::Completions),
+    // At the root, as llama.cpp has it, since `/v1` may be left out.
+    "/v1/infill" => infilling,
     "/v1/responses" => recording,
     "/v1/embeddings" => encoding(openai::embeddings::Request),
     // As llama.cpp has it too, and where Cohere's second API is.

@@ -35,21 +35,31 @@ pub(crate) enum Api {
     Messages,
     OllamaChat,
     OllamaGenerate,
+    Infill,
     Embeddings,
     Rerank,
     OllamaEmbed,
     OllamaEmbeddings,
 }
 
-const APIS: usize = 10;
+const APIS: usize = 11;
 
-const OPENAI: &[Api] = &[Api::Chat, Api::Completions, Api::Responses];
+const OPENAI: &[Api] = &[Api::Chat, Api::Completions, Api::Infill, Api::Responses];
+/// Routes that complete a text as it stands.
+const TEXT: &[Api] = &[Api::Completions, Api::Infill];
 const OLLAMA: &[Api] = &[Api::OllamaChat, Api::OllamaGenerate];
 /// OpenAI's routes and Anthropic's, which share their samplers and grammars.
-const V1: &[Api] = &[Api::Chat, Api::Completions, Api::Responses, Api::Messages];
+const V1: &[Api] = &[
+    Api::Chat,
+    Api::Completions,
+    Api::Infill,
+    Api::Responses,
+    Api::Messages,
+];
 const GENERATING: &[Api] = &[
     Api::Chat,
     Api::Completions,
+    Api::Infill,
     Api::Responses,
     Api::Messages,
     Api::OllamaChat,

@@ -64,6 +64,10 @@ fn routes() -> Vec<(&'static str, Value)> {
             json!({"model": "m", "messages": turns}),
         ),
         ("/v1/completions", json!({"model": "m", "prompt": "TEXT"})),
+        (
+            "/v1/infill",
+            json!({"model": "m", "input_prefix": "TEXT", "input_suffix": "a"}),
+        ),
         ("/v1/responses", json!({"model": "m", "input": "TEXT"})),
         (
             "/v1/messages",
@@ -153,6 +157,16 @@ const INTEGERS: &[(&str, &[(&str, i64)])] = &[
         ],
     ),
     (
+        "/v1/infill",
+        &[
+            ("/n_predict", 100),
+            ("/n_probs", 3),
+            ("/n_indent", 4),
+            ("/seed", 7),
+            ("/top_k", 20),
+        ],
+    ),
+    (
         "/v1/responses",
         &[
             ("/max_output_tokens", 100),
@@ -233,6 +247,7 @@ const SENTINELS: &[(&str, &str, i64, Option<i64>)] = &[
     ("/v1/chat/completions", "/thinking_budget", -1, None),
     ("/v1/chat/completions", "/truncate_prompt_tokens", -1, None),
     ("/v1/completions", "/max_tokens", -1, Some(u32::MAX as i64)),
+    ("/v1/infill", "/n_predict", -1, Some(u32::MAX as i64)),
     ("/v1/completions", "/truncate_prompt_tokens", -1, None),
     ("/v1/completions", "/top_k", -1, Some(0)),
     (

@@ -99,6 +99,20 @@ def test_a_gap_is_filled(client):
         client.generate(model=MODEL, prompt="Once upon", suffix="The end.", system="Be brief.")
 
 
+def test_a_gap_is_filled_as_editors_ask(server):
+    gap = {
+        "input_prefix": "Once upon",
+        "input_suffix": "The end.",
+        "input_extra": [{"filename": "tales.txt", "text": "There was a king.\n"}],
+        "n_predict": 32,
+        "samplers": ["top_k", "top_p", "infill"],
+        "response_fields": ["content", "timings/predicted_n"],
+    }
+    reply = httpx.post(f"{server.url}/infill", json=gap).json()
+    assert reply["content"] == " a time there was a king."
+    assert reply["timings/predicted_n"] > 5
+
+
 def test_options(client):
     cut = client.chat(model=MODEL, messages=user(q.PLAIN), options={"num_predict": 3})
     assert cut.done_reason == "length"

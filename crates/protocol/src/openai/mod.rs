@@ -8,6 +8,7 @@ pub mod embeddings;
 pub mod error;
 mod freeform;
 pub(crate) mod grammar;
+pub mod infill;
 pub(crate) mod logprobs;
 pub(crate) mod messages;
 pub mod models;

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    Api::{Chat, Completions, Messages, Responses},
-    GENERATING, OLLAMA, Word, Wrong,
+    Api::{Chat, Completions, Infill, Messages, Responses},
+    GENERATING, OLLAMA, OPENAI, V1, Word, Wrong,
     value::{is_empty, is_false, is_true},
     word,
 };
@@ -19,7 +19,7 @@ const JSON_OR_SCHEMA: &str = "it is \"json\" or a JSON Schema object";
 
 pub(super) const WORDS: &[Word] = &[
     word(&["response_format"])
-        .read(&[Chat, Completions], &["response_format"])
+        .read(&[Chat, Completions, Infill], &["response_format"])
         .rewritten(&[Responses], |format| match parts(format)? {
             Form::Text => Ok(Vec::new()),
             Form::Json => Ok(vec![("text.format", json!({"type": "json_object"}))]),
@@ -47,10 +47,10 @@ pub(super) const WORDS: &[Word] = &[
         }),
     word(&["format"])
         .read(OLLAMA, &["format"])
-        .rewritten(&[Chat, Completions, Responses, Messages], format),
+        .rewritten(V1, format),
     word(&["output_format"])
         .read(&[Messages], &["output_format"])
-        .rewritten(&[Chat, Completions, Responses], format)
+        .rewritten(OPENAI, format)
         .rewritten(OLLAMA, format),
     word(&["response_schema"]).rewritten(GENERATING, |schema| match schema {
         Value::Object(_) => Ok(vec![("response_format", of_schema(schema))]),
@@ -58,7 +58,7 @@ pub(super) const WORDS: &[Word] = &[
     }),
     word(&["text"])
         .read(&[Responses], &["text"])
-        .rewritten(&[Chat, Completions, Messages], text)
+        .rewritten(&[Chat, Completions, Infill, Messages], text)
         .rewritten(OLLAMA, text),
     word(&["structured_outputs"]).read(GENERATING, &["structured_outputs"]),
     word(&["guided_json"]).read(GENERATING, &["guided_json"]),
@@ -95,6 +95,7 @@ pub(super) const WORDS: &[Word] = &[
         .unless(is_empty),
     word(&["response_fields"])
         .refused(GENERATING, "an answer has all its fields")
+        .read(&[Infill], &["response_fields"])
         .unless(is_empty),
     word(&[
         "return_tokens_as_token_ids",

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::{
-    Api::{Chat, Completions, Messages, OllamaChat, OllamaGenerate, Responses},
-    GENERATING, OLLAMA, Word,
+    Api::{Chat, Completions, Infill, Messages, OllamaChat, OllamaGenerate, Responses},
+    GENERATING, OLLAMA, TEXT, V1, Word,
     value::{is_empty, is_false, is_true, is_zero, never},
     word,
 };
@@ -13,6 +13,7 @@ const AS_IT_STANDS: &str = "a prompt is completed as it stands; use /v1/chat/com
 const INTO_A_MESSAGE: &str = "put it into a message";
 const OWN_TEMPLATE: &str = "the model's own chat template is used";
 const USE_COMPLETIONS: &str = "use /v1/completions";
+const USE_INFILL: &str = "use /infill";
 const INTO_THE_BODY: &str = "put its fields into the body itself";
 const ALL_OF_IT: &str = "nothing of it is kept for this route; send all of the conversation";
 
@@ -20,11 +21,11 @@ pub(super) const WORDS: &[Word] = &[
     word(&["model"]).read(GENERATING, &["model"]),
     word(&["messages"])
         .read(&[Chat, Messages, OllamaChat], &["messages"])
-        .refused(&[Completions], "use `prompt`, or /v1/chat/completions")
+        .refused(TEXT, "use `prompt`, or /v1/chat/completions")
         .refused(&[Responses], "use `input`")
         .refused(&[OllamaGenerate], "use `prompt`, or /api/chat"),
     word(&["prompt"])
-        .read(&[Completions, OllamaGenerate], &["prompt"])
+        .read(&[Completions, Infill, OllamaGenerate], &["prompt"])
         .refused(&[Chat], "use `messages`, or /v1/completions")
         .refused(
             &[Responses],
@@ -35,23 +36,23 @@ pub(super) const WORDS: &[Word] = &[
     word(&["input"])
         .read(&[Responses], &["input"])
         .refused(&[Chat, Messages, OllamaChat], "use `messages`")
-        .refused(&[Completions, OllamaGenerate], "use `prompt`"),
+        .refused(&[Completions, Infill, OllamaGenerate], "use `prompt`"),
     word(&["inputs", "contents", "input_ids", "chat_history"])
         .refused(&[Chat, Messages, OllamaChat], "use `messages`")
         .refused(&[Responses], "use `input`")
-        .refused(&[Completions, OllamaGenerate], "use `prompt`"),
+        .refused(&[Completions, Infill, OllamaGenerate], "use `prompt`"),
     word(&["system", "system_prompt", "system_instruction"])
         .read(&[Chat, Messages, OllamaChat, OllamaGenerate], &["system"])
         .read(&[Responses], &["instructions"])
-        .refused(&[Completions], AS_IT_STANDS),
+        .refused(TEXT, AS_IT_STANDS),
     word(&["instructions"])
         .read(&[Chat, Messages, OllamaChat, OllamaGenerate], &["system"])
         .read(&[Responses], &["instructions"])
-        .refused(&[Completions], AS_IT_STANDS),
+        .refused(TEXT, AS_IT_STANDS),
     word(&["images"])
         .read(&[OllamaGenerate], &["images"])
         .refused(
-            &[Chat, Completions, Responses, Messages, OllamaChat],
+            &[Chat, Completions, Infill, Responses, Messages, OllamaChat],
             INTO_A_MESSAGE,
         ),
     word(&["image", "image_data", "video", "videos", "documents"])
@@ -59,20 +60,33 @@ pub(super) const WORDS: &[Word] = &[
     word(&["context"])
         .read(&[OllamaGenerate], &["context"])
         .refused(
-            &[Chat, Completions, Responses, Messages, OllamaChat],
+            &[Chat, Completions, Infill, Responses, Messages, OllamaChat],
             "it is of /api/generate; send all of the conversation",
         ),
     word(&["raw"])
         .read(&[OllamaGenerate], &["raw"])
-        .harmless(&[Completions], "a prompt is completed as it stands")
+        .harmless(TEXT, "a prompt is completed as it stands")
         .refused(&[Chat, Responses, Messages, OllamaChat], USE_COMPLETIONS),
     word(&["suffix"])
         .read(&[Completions, OllamaGenerate], &["suffix"])
+        .read(&[Infill], &["input_suffix"])
         .refused(&[Chat, Responses, Messages, OllamaChat], USE_COMPLETIONS),
+    word(&["input_suffix"])
+        .read(&[Completions, OllamaGenerate], &["suffix"])
+        .read(&[Infill], &["input_suffix"])
+        .refused(&[Chat, Responses, Messages, OllamaChat], USE_INFILL),
+    word(&["input_prefix"])
+        .refused(GENERATING, USE_INFILL)
+        .read(&[Infill], &["input_prefix"])
+        .unless(is_empty),
+    word(&["input_extra"])
+        .refused(GENERATING, USE_INFILL)
+        .read(&[Infill], &["input_extra"])
+        .unless(is_empty),
     word(&["template"])
         .read(&[OllamaGenerate], &["template"])
         .refused(
-            &[Chat, Completions, Responses, Messages, OllamaChat],
+            &[Chat, Completions, Infill, Responses, Messages, OllamaChat],
             OWN_TEMPLATE,
         ),
     word(&[
@@ -86,7 +100,14 @@ pub(super) const WORDS: &[Word] = &[
     word(&["echo", "return_full_text"])
         .read(&[Completions], &["echo"])
         .refused(
-            &[Chat, Responses, Messages, OllamaChat, OllamaGenerate],
+            &[
+                Chat,
+                Infill,
+                Responses,
+                Messages,
+                OllamaChat,
+                OllamaGenerate,
+            ],
             USE_COMPLETIONS,
         )
         .unless(is_false),
@@ -97,24 +118,28 @@ pub(super) const WORDS: &[Word] = &[
             "an answer that the last turn begins is gone on with",
         )
         .refused(
-            &[Completions, Responses, OllamaGenerate],
+            &[Completions, Infill, Responses, OllamaGenerate],
             "use /v1/chat/completions",
         )
         .unless(is_false),
     word(&["add_generation_prompt"])
         .read(&[Chat], &["add_generation_prompt"])
         .refused(
-            &[Completions, Responses, Messages, OllamaChat, OllamaGenerate],
+            &[
+                Completions,
+                Infill,
+                Responses,
+                Messages,
+                OllamaChat,
+                OllamaGenerate,
+            ],
             "use /v1/chat/completions, or /v1/completions for a prompt as it stands",
         )
         .unless(is_true),
     word(&["add_special_tokens"])
         .refused(GENERATING, OWN_TEMPLATE)
         .unless(is_false)
-        .refused(
-            &[Completions],
-            "prompts begin as the tokenizer wants them to",
-        ),
+        .refused(TEXT, "prompts begin as the tokenizer wants them to"),
     word(&["add_bos_token"])
         .refused(GENERATING, "prompts begin as the tokenizer wants them to")
         .unless(is_true),
@@ -151,7 +176,14 @@ pub(super) const WORDS: &[Word] = &[
     word(&["context_management"])
         .read(&[Messages], &["context_management"])
         .refused(
-            &[Chat, Completions, Responses, OllamaChat, OllamaGenerate],
+            &[
+                Chat,
+                Completions,
+                Infill,
+                Responses,
+                OllamaChat,
+                OllamaGenerate,
+            ],
             "conversations are not compacted by the server",
         ),
     word(&["container"])
@@ -168,17 +200,11 @@ pub(super) const WORDS: &[Word] = &[
     .unless(is_empty),
     word(&["options"])
         .read(OLLAMA, &["options"])
-        .refused(
-            &[Chat, Completions, Responses, Messages],
-            "it is an object with options of Ollama",
-        )
+        .refused(V1, "it is an object with options of Ollama")
         .unless(is_empty),
     word(&["_debug_render_only"])
         .read(OLLAMA, &["_debug_render_only"])
-        .refused(
-            &[Chat, Completions, Responses, Messages],
-            "prompts are not shown",
-        )
+        .refused(V1, "prompts are not shown")
         .unless(is_false),
     word(&["rope_frequency_base", "rope_frequency_scale"])
         .refused(GENERATING, "a model's rope is as its own files have it")

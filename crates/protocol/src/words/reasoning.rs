@@ -3,15 +3,14 @@
 use serde_json::{Value, json};
 
 use super::{
-    Api::{Chat, Completions, Messages, Responses},
-    GENERATING, OLLAMA, Word, Wrong,
+    Api::{Chat, Messages, Responses},
+    GENERATING, OLLAMA, OPENAI, TEXT, Word, Wrong,
     value::{is_false, is_not_positive, is_true},
     word,
 };
 
 /// Routes that read the words of OpenAI's servers.
 const OF_OPENAI: &[super::Api] = &[Chat, Responses];
-const RAW: &[super::Api] = &[Completions];
 const NO_TURNS: &str = "a prompt is completed as it stands; use /v1/chat/completions";
 const NO_BUDGET: &str = "thinking has no budget in Ollama's dialect; use /v1/chat/completions";
 const NO_KWARGS: &str = "Ollama's dialect has no such thing; use /v1/chat/completions";
@@ -21,7 +20,7 @@ pub(super) const WORDS: &[Word] = &[
     word(&["think"])
         .read(OLLAMA, &["think"])
         .rewritten(&[Chat, Responses, Messages], think)
-        .refused(RAW, NO_TURNS),
+        .refused(TEXT, NO_TURNS),
     word(&["enable_thinking"])
         .read(OF_OPENAI, &["enable_thinking"])
         .rewritten(OLLAMA, |enabled| Ok(vec![("think", enabled.clone())]))
@@ -29,7 +28,7 @@ pub(super) const WORDS: &[Word] = &[
             Value::Bool(enabled) => Ok(vec![("thinking.type", switch(*enabled))]),
             _ => Err(Wrong("it is true or false")),
         })
-        .refused(RAW, NO_TURNS),
+        .refused(TEXT, NO_TURNS),
     word(&["reasoning_effort"])
         .read(OF_OPENAI, &["reasoning_effort"])
         .rewritten(OLLAMA, |effort| match effort.as_str() {
@@ -46,7 +45,7 @@ pub(super) const WORDS: &[Word] = &[
                 ("thinking.type", "adaptive".into()),
             ]),
         })
-        .refused(RAW, NO_TURNS)
+        .refused(TEXT, NO_TURNS)
         .unless(is_none),
     word(&["thinking"])
         .read(&[Chat, Responses, Messages], &["thinking"])
@@ -57,13 +56,13 @@ pub(super) const WORDS: &[Word] = &[
             Some("adaptive" | "auto") => Ok(Vec::new()),
             _ => Err(Wrong("use `think`")),
         })
-        .refused(RAW, NO_TURNS)
+        .refused(TEXT, NO_TURNS)
         .unless(is_disabled),
     word(&["reasoning"])
         .read(OF_OPENAI, &["reasoning"])
         .rewritten(OLLAMA, reasoning)
         .rewritten(&[Messages], reasoning)
-        .refused(RAW, NO_TURNS)
+        .refused(TEXT, NO_TURNS)
         .unless(is_disabled),
     word(&[
         "thinking_budget",
@@ -81,7 +80,7 @@ pub(super) const WORDS: &[Word] = &[
         ])
     })
     .refused(OLLAMA, NO_BUDGET)
-    .refused(RAW, NO_TURNS)
+    .refused(TEXT, NO_TURNS)
     .unless(is_not_positive),
     word(&[
         "chat_template_kwargs",
@@ -90,10 +89,10 @@ pub(super) const WORDS: &[Word] = &[
     ])
     .read(&[Chat, Responses, Messages], &["chat_template_kwargs"])
     .refused(OLLAMA, NO_KWARGS)
-    .refused(RAW, NO_TURNS),
+    .refused(TEXT, NO_TURNS),
     word(&["output_config"])
         .read(&[Messages], &["output_config"])
-        .rewritten(&[Chat, Completions, Responses], output_config)
+        .rewritten(OPENAI, output_config)
         .rewritten(OLLAMA, output_config),
     word(&[
         "include_reasoning",

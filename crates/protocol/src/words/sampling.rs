@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use macmlx_inference::SamplingParameter;
 
 use super::{
-    Api::{Chat, Completions, Messages, OllamaChat, OllamaGenerate, Responses},
+    Api::{Chat, Completions, Infill, Messages, OllamaChat, OllamaGenerate, Responses},
     GENERATING, Nothing, OLLAMA, OPENAI, V1, Word,
     value::{is_empty, is_false, is_not_positive, is_one, is_true, is_zero},
     word,
@@ -128,6 +128,10 @@ pub(super) const WORDS: &[Word] = &[
         "sampler_seq",
     ])
     .refused(GENERATING, "the order of samplers is fixed")
+    .harmless(
+        &[Infill],
+        "editors name those that their parameters ask for anyway",
+    )
     .unless(is_empty),
     word(&[
         "bad_words",
@@ -186,19 +190,27 @@ pub(super) const WORDS: &[Word] = &[
     word(&["n", "num_return_sequences", "candidate_count"])
         .read(&[Chat, Completions], &["n"])
         .refused(
-            &[Responses, Messages, OllamaChat, OllamaGenerate],
+            &[Infill, Responses, Messages, OllamaChat, OllamaGenerate],
             "one answer is given; /v1/chat/completions gives several",
         )
         .unless(is_one),
     word(&["best_of"])
         .read(&[Completions], &["best_of"])
         .refused(
-            &[Chat, Responses, Messages, OllamaChat, OllamaGenerate],
+            &[
+                Chat,
+                Infill,
+                Responses,
+                Messages,
+                OllamaChat,
+                OllamaGenerate,
+            ],
             "choices are not ranked; use `n` of /v1/chat/completions",
         )
         .unless(is_one),
     word(&["logprobs"])
         .read(OPENAI, &["logprobs"])
+        .refused(&[Infill], "give the number as `n_probs`")
         .read(OLLAMA, &["logprobs"])
         .refused(
             &[Messages],
@@ -210,6 +222,7 @@ pub(super) const WORDS: &[Word] = &[
             &["top_logprobs"],
         )
         .refused(&[Completions], "give the number as `logprobs`")
+        .refused(&[Infill], "give the number as `n_probs`")
         .refused(
             &[Messages],
             "log probabilities are told by /v1/chat/completions",
@@ -234,6 +247,7 @@ pub(super) const WORDS: &[Word] = &[
         .rewritten(&[Responses], |count| {
             Ok(vec![("top_logprobs", count.clone())])
         })
+        .read(&[Infill], &["n_probs"])
         .refused(
             &[Messages],
             "log probabilities are told by /v1/chat/completions",

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    Api::{Chat, Completions, Messages, OllamaChat, OllamaGenerate, Responses},
+    Api::{Chat, Completions, Infill, Messages, OllamaChat, OllamaGenerate, Responses},
     GENERATING, OLLAMA, OPENAI, Word,
     value::{is_empty, is_false, is_not_positive, is_true, is_zero},
     word,
@@ -22,7 +22,7 @@ pub(super) const WORDS: &[Word] = &[
         "num_predict",
     ])
     .read(
-        &[Chat, Completions],
+        &[Chat, Completions, Infill],
         &["max_completion_tokens", "max_tokens"],
     )
     .read(&[Responses], &["max_output_tokens"])
@@ -71,9 +71,14 @@ pub(super) const WORDS: &[Word] = &[
             GENERATING,
             "an answer is not ended by the clock; end the request",
         )
+        .harmless(
+            &[Infill],
+            "editors send it with each request, and a limit of tokens too",
+        )
         .unless(is_not_positive),
     word(&["n_indent"])
         .refused(GENERATING, "an answer does not end by its indentation")
+        .read(&[Infill], &["n_indent"])
         .unless(is_zero),
     word(&["shift"])
         .read(OLLAMA, &["shift"])

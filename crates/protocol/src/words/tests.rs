@@ -9,8 +9,8 @@ use crate::{
     anthropic::messages::Messages,
     ollama::{chat::Chat, embed, embeddings as old_embeddings, generate::Generate},
     openai::{
-        chat_completions::ChatCompletions, completions::Completions, embeddings, rerank,
-        responses::Responses,
+        chat_completions::ChatCompletions, completions::Completions, embeddings, infill::Infill,
+        rerank, responses::Responses,
     },
 };
 
@@ -28,6 +28,7 @@ fn plain(api: Api) -> Value {
         Api::Completions | Api::OllamaGenerate | Api::OllamaEmbeddings => {
             json!({"model": "m", "prompt": "hi"})
         }
+        Api::Infill => json!({"model": "m", "input_prefix": "a", "input_suffix": "b"}),
         Api::Responses | Api::Embeddings | Api::OllamaEmbed => json!({"model": "m", "input": "hi"}),
         Api::Rerank => json!({"model": "m", "query": "q", "documents": ["a", "b"]}),
     }
@@ -51,6 +52,7 @@ fn asked(api: Api, body: &Value) -> Result<Value, Error> {
     let request = match api {
         Api::Chat => generate::<ChatCompletions>(body),
         Api::Completions => generate::<Completions>(body),
+        Api::Infill => generate::<Infill>(body),
         Api::Responses => generate::<Responses>(body),
         Api::Messages => generate::<Messages>(body),
         Api::OllamaChat => generate::<Chat>(body),
@@ -131,7 +133,11 @@ fn sample(name: &str) -> Option<Value> {
         "messages" => json!([{"role": "user", "content": "other"}]),
         "documents" => json!(["other"]),
         "model" | "prompt" | "input" | "query" | "system" | "system_prompt"
-        | "system_instruction" | "instructions" | "suffix" => json!("other"),
+        | "system_instruction" | "instructions" | "input_prefix" | "input_suffix" => json!("other"),
+        // What stands at another name already may not be said twice.
+        "suffix" => json!("b"),
+        "response_fields" => json!(["content"]),
+        "input_extra" => json!([{"filename": "a", "text": "b"}]),
         "images" => json!(["iVBORw=="]),
         "context_management" => json!({"edits": [{"type": "clear_thinking_20251015"}]}),
         _ => return None,
@@ -146,6 +152,9 @@ const SAME: &[(&str, &str)] = &[
     ("dry_allowed_length", "it needs dry_multiplier"),
     ("dry_sequence_breakers", "it needs dry_multiplier"),
     ("dry_penalty_last_n", "it needs dry_multiplier"),
+    ("response_fields", "the reply leaves the others out"),
+    ("n_indent", "the encoder ends the answer"),
+    ("suffix", "it is the same as input_suffix"),
     ("best_of", "it is taken where it equals n"),
     ("echo", "the encoder tells the prompt"),
     ("return_full_text", "the encoder tells the prompt"),

@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 
 use super::{
-    Api::{Chat, Completions, Messages, OllamaChat, OllamaGenerate, Responses},
+    Api::{Chat, Completions, Infill, Messages, OllamaChat, OllamaGenerate, Responses},
     GENERATING, Word,
     value::{asks_nothing, is_empty, is_false, never},
     word,
 };
 
 const WITH_TURNS: &[super::Api] = &[Chat, Responses, Messages, OllamaChat];
-const AS_IT_STANDS: &[super::Api] = &[Completions, OllamaGenerate];
+const AS_IT_STANDS: &[super::Api] = &[Completions, Infill, OllamaGenerate];
 const NO_TURNS: &str = "a prompt calls no tools; use /v1/chat/completions or /api/chat";
 
 pub(super) const WORDS: &[Word] = &[

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use axum::routing::{MethodRouter, post};
 use macmlx_protocol::{
-    Described, Dialect, Encoding,
+    Described, Dialect, Encoding, Endpoint,
     endpoints::{Route, Visitor, visit},
     lm_studio::{Describing, chat::Chat},
     ollama::{embedding::Embedding, generation::Generating},
-    openai::responses::Responses,
+    openai::{infill::Infill, responses::Responses},
 };
 
 use super::{
-    lm_studio,
+    infill, lm_studio,
     ollama::{embedding, generation},
     responses,
 };
@@ -91,6 +91,11 @@ impl<P: Fn(Dialect, &'static str) -> Option<&'static str>> Visitor for Placed<P>
     {
         let doc = Doc::generating::<E>();
         self.add(E::DIALECT, route, &post(generate_described::<E>), doc);
+    }
+
+    fn infilling(&mut self, route: Route) {
+        let doc = Doc::generating::<Infill>();
+        self.add(Infill::DIALECT, route, &post(infill::fill_in), doc);
     }
 
     fn continuing(&mut self, route: Route) {

@@ -2,6 +2,7 @@
 
 pub(crate) mod anthropic;
 pub(crate) mod endpoints;
+mod infill;
 pub(crate) mod lm_studio;
 pub(crate) mod models;
 pub(crate) mod ollama;

@@ -212,7 +212,7 @@ async fn clients_are_told_what_a_model_is_for() {
     assert_eq!(of(&list["data"], "task"), ["generate", "embed", "rerank"]);
     let tags = get("/api/tags").await;
     let capabilities = [
-        json!(["completion", "tools", "thinking"]),
+        json!(["completion", "tools", "thinking", "insert"]),
         json!(["embedding"]),
         json!(["reranking"]),
     ];

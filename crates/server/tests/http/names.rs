@@ -43,11 +43,12 @@ async fn call(server: &Served, method: Method, path: &str, body: Value) -> (Stat
 #[tokio::test]
 async fn a_request_for_any_name_is_answered_in_every_dialect() {
     let turn = json!([{"role": "user", "content": "Hi"}]);
-    let server = server(5 * FOREIGN.len()).await;
+    let server = server(6 * FOREIGN.len()).await;
     for name in FOREIGN {
         for (path, body) in [
             ("/v1/chat/completions", json!({"messages": turn})),
             ("/v1/completions", json!({"prompt": "Hi"})),
+            ("/infill", json!({"input_prefix": "a", "input_suffix": "b"})),
             ("/v1/responses", json!({"input": "Hi"})),
             ("/v1/messages", json!({"messages": turn, "max_tokens": 1})),
             ("/api/chat", json!({"messages": turn, "stream": false})),
@@ -65,6 +66,16 @@ async fn a_request_for_any_name_is_answered_in_every_dialect() {
             assert_eq!(status, StatusCode::OK, "{path} {name}: {reply}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_gap_is_filled_by_the_model_that_answers_where_none_is_named() {
+    let server = server(1).await;
+    let gap = json!({"input_prefix": "a", "input_suffix": "b"});
+    let (status, reply) = call(&server, Method::POST, "/infill", gap).await;
+    assert_eq!(status, StatusCode::OK, "{reply}");
+    assert_eq!(reply["content"], "Hi.");
+    assert_eq!(reply["model"], "org/small");
 }
 
 #[tokio::test]

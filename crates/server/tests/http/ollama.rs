@@ -155,8 +155,8 @@ async fn failures_are_objects_with_an_error_before_and_within_a_stream() {
         ),
         (
             "/api/generate",
-            json!({"model": "org/small", "prompt": "a", "suffix": "b"}),
-            "suffix",
+            json!({"model": "org/small", "prompt": "a", "suffix": "b", "system": "c"}),
+            "system",
         ),
         ("/api/show", json!({}), "model"),
         (
@@ -212,7 +212,7 @@ async fn models_are_listed_and_shown() {
         assert_eq!(status, 200);
         assert_eq!(
             shown["capabilities"],
-            json!(["completion", "tools", "thinking"])
+            json!(["completion", "tools", "thinking", "insert"])
         );
         assert_eq!(shown["model_info"]["llama.context_length"], 2048);
         assert_eq!(shown["template"], "{{ messages }}");

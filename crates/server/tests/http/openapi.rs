@@ -51,6 +51,7 @@ async fn every_dialect_is_told_of() {
     for path in [
         "/v1/chat/completions",
         "/v1/completions",
+        "/v1/infill",
         "/v1/embeddings",
         "/v1/rerank",
         "/v1/responses",
