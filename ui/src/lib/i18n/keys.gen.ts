@@ -469,6 +469,7 @@ export type Key =
   | 'models.sort.parameters'
   | 'models.sort.size'
   | 'models.sortBy'
+  | 'models.staysUntil'
   | 'models.systemPromptHint'
   | 'models.templateKwargsHint'
   | 'models.title'
