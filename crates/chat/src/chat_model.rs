@@ -216,7 +216,7 @@ impl ChatModel {
             let close = format.close().filter(|_| format.kind() == Kind::Reasoning);
             close.is_some_and(|close| text.trim_end().ends_with(close))
         });
-        let opened = self.opened(chat, &formats, &text);
+        let opened = self.find_opening(chat, &formats, &text);
         let starts_in_reasoning =
             OutputParser::new(&formats, Tools::default(), &opened).in_reasoning();
         let tokens = self.tokenizer.encode(&text, false)?;
@@ -348,14 +348,19 @@ impl ChatModel {
 
     /// The end of a prompt that belongs to the output. Only its very end counts, since users may
     /// write about markers, or the whole message that is continued.
-    fn opened(&self, chat: &ChatPrompt, formats: &[&'static dyn Format], prompt: &str) -> String {
+    fn find_opening(
+        &self,
+        chat: &ChatPrompt,
+        formats: &[&'static dyn Format],
+        prompt: &str,
+    ) -> String {
         let by_template = formats.iter().find_map(|format| format.opened_by(prompt));
         let by_message = || {
             let message = chat
                 .messages
                 .last()
                 .filter(|_| chat.continue_final_message)?;
-            left_open(self.formats.reasoning?, &message.joined_text())
+            find_open_marker(self.formats.reasoning?, &message.joined_text())
         };
         by_template.or_else(by_message).unwrap_or_default().into()
     }
@@ -405,7 +410,7 @@ fn markers(format: &dyn Format) -> Vec<&'static str> {
 }
 
 /// The marker of a reasoning block that a message leaves open.
-fn left_open(format: &dyn Format, text: &str) -> Option<&'static str> {
+fn find_open_marker(format: &dyn Format, text: &str) -> Option<&'static str> {
     let close = format.close()?;
     let mut markers = format.open().iter().copied();
     markers.find(|open| text.rfind(open) > text.rfind(close))

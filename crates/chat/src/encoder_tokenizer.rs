@@ -104,7 +104,7 @@ impl EncoderTokenizer {
         } else {
             self.tokenizer.segment(&format!("{}{text}", self.prompt))?
         };
-        let special = self.tokenizer.special_tokens_added(false);
+        let special = self.tokenizer.count_special_tokens(false);
         self.fit(&mut segment, special, overflow, param)?;
         let tokens = self.tokenizer.join(segment, None)?;
         if tokens.ids.is_empty() {
@@ -146,12 +146,12 @@ impl EncoderTokenizer {
     ) -> Result<Vec<EncoderTokens>, InferenceError> {
         let most = most.map_or(usize::MAX, |most| most as usize);
         match &self.frame {
-            Some(frame) => self.framed(frame, query, documents, most, overflow),
-            None => self.joined(query, documents, most, overflow),
+            Some(frame) => self.frame_pairs(frame, query, documents, most, overflow),
+            None => self.join_pairs(query, documents, most, overflow),
         }
     }
 
-    fn joined(
+    fn join_pairs(
         &self,
         query: &str,
         documents: &[String],
@@ -159,7 +159,7 @@ impl EncoderTokenizer {
         overflow: Overflow,
     ) -> Result<Vec<EncoderTokens>, InferenceError> {
         let first = self.tokenizer.segment(query)?;
-        let taken = first.len() + self.tokenizer.special_tokens_added(true);
+        let taken = first.len() + self.tokenizer.count_special_tokens(true);
         self.leave_room(taken)?;
         let join = |(index, document): (usize, &String)| {
             let mut second = self.tokenizer.segment(document)?;
@@ -170,7 +170,7 @@ impl EncoderTokenizer {
         documents.iter().enumerate().map(join).collect()
     }
 
-    fn framed(
+    fn frame_pairs(
         &self,
         frame: &PairFrame,
         query: &str,

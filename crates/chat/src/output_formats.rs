@@ -27,7 +27,7 @@ impl OutputFormats {
         template: Option<&ChatTemplate>,
     ) -> Result<Self, InferenceError> {
         let file = read_json(model_dir, FILE, model)?.unwrap_or_default();
-        let format = |key: &str, kind| match chosen(&file[key], kind) {
+        let format = |key: &str, kind| match read_choice(&file[key], kind) {
             Choice::Detected => Ok(template.and_then(|template| detect(template, kind))),
             Choice::None => Ok(None),
             Choice::Named(format) => Ok(Some(format)),
@@ -48,7 +48,7 @@ impl OutputFormats {
                 (Value::String(name), _) if name == "none" => None,
                 // What it is told is what it can write.
                 (_, Some(template)) if !template.reads_tools() => {
-                    template.shows_told_tools().then(formats::told)
+                    template.shows_told_tools().then(formats::generic)
                 }
                 _ => tool_calls,
             },
@@ -63,11 +63,11 @@ enum Choice {
     Unknown,
 }
 
-fn chosen(value: &Value, kind: Kind) -> Choice {
+fn read_choice(value: &Value, kind: Kind) -> Choice {
     match value {
         Value::Null => Choice::Detected,
         Value::String(name) if name == "none" => Choice::None,
-        Value::String(name) => formats::named(name, kind).map_or(Choice::Unknown, Choice::Named),
+        Value::String(name) => formats::find(name, kind).map_or(Choice::Unknown, Choice::Named),
         _ => Choice::Unknown,
     }
 }

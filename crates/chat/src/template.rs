@@ -100,13 +100,15 @@ impl ChatTemplate {
         tool_use: Option<String>,
         special_tokens: Vec<(&'static str, String)>,
     ) -> Result<Self, InferenceError> {
-        Self::probed(default, tool_use, special_tokens).map_err(|error| InferenceError::ModelLoad {
-            model: model.into(),
-            reason: format!("its chat template cannot be compiled: {error}"),
+        Self::compile_and_probe(default, tool_use, special_tokens).map_err(|error| {
+            InferenceError::ModelLoad {
+                model: model.into(),
+                reason: format!("its chat template cannot be compiled: {error}"),
+            }
         })
     }
 
-    fn probed(
+    fn compile_and_probe(
         default: String,
         tool_use: Option<String>,
         special_tokens: Vec<(&'static str, String)>,

@@ -16,15 +16,15 @@ pub(crate) fn task(task: ModelTask) -> &'static str {
 
 /// `4.3 GB`, in powers of ten as disks are sold.
 pub(crate) fn size(bytes: u64) -> String {
-    scaled(bytes, &[" B", " kB", " MB", " GB", " TB"])
+    scale(bytes, &[" B", " kB", " MB", " GB", " TB"])
 }
 
 /// `135M`, `7.2B`.
 pub(crate) fn count(number: u64) -> String {
-    scaled(number, &["", "K", "M", "B", "T"])
+    scale(number, &["", "K", "M", "B", "T"])
 }
 
-fn scaled(number: u64, units: &[&str]) -> String {
+fn scale(number: u64, units: &[&str]) -> String {
     let mut value = number as f64;
     let mut unit = 0;
     while value >= 999.5 && unit + 1 < units.len() {

@@ -9,7 +9,7 @@ pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Listens from now on; the future resolves at the first of either. After that, the next one ends
 /// the process at once.
-pub(crate) fn asked_to_end() -> io::Result<impl Future<Output = ()>> {
+pub(crate) fn listen_for_end() -> io::Result<impl Future<Output = ()>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     Ok(async move {

@@ -25,7 +25,7 @@ pub(crate) async fn check(State(token): State<Arc<str>>, request: Request, next:
         )
         .into_response();
     }
-    if !presented(headers).any(|presented| is_equal(presented, &token)) {
+    if !read_tokens(headers).any(|presented| is_equal(presented, &token)) {
         return Problem::new(
             StatusCode::UNAUTHORIZED,
             "invalid_control_token",
@@ -36,7 +36,7 @@ pub(crate) async fn check(State(token): State<Arc<str>>, request: Request, next:
     next.run(request).await
 }
 
-fn presented(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+fn read_tokens(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let bearer = headers
         .get(header::AUTHORIZATION)
         .and_then(|value| value.to_str().ok())

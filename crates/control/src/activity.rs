@@ -96,29 +96,29 @@ impl Activity {
         });
     }
 
-    pub(crate) fn admitted(&self) {
+    pub(crate) fn admit(&self) {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        self.began();
+        self.begin();
     }
 
-    pub(crate) fn began(&self) {
+    pub(crate) fn begin(&self) {
         self.running.send_modify(|count| *count += 1);
     }
 
     /// Texts have become vectors or a ranking.
-    pub(crate) fn encoded(&self, tokens: u32) {
+    pub(crate) fn count_encoded(&self, tokens: u32) {
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.prompt_tokens
             .fetch_add(u64::from(tokens), Ordering::Relaxed);
         self.count(0, u64::from(tokens));
     }
 
-    pub(crate) fn ended(&self) {
+    pub(crate) fn end(&self) {
         self.running
             .send_modify(|count| *count = count.saturating_sub(1));
     }
 
-    pub(crate) fn completed(&self, usage: &Usage) {
+    pub(crate) fn count_usage(&self, usage: &Usage) {
         self.prompt_tokens
             .fetch_add(u64::from(usage.prompt_tokens), Ordering::Relaxed);
         self.completion_tokens
@@ -161,10 +161,10 @@ mod tests {
         let mut told = Box::pin(events.subscribe());
         let work = async {
             tokio::time::sleep(Duration::from_mins(5)).await;
-            activity.admitted();
+            activity.admit();
             activity.count(100, 0);
             tokio::time::sleep(Duration::from_millis(2500)).await;
-            activity.ended();
+            activity.end();
             tokio::time::sleep(Duration::from_mins(5)).await;
         };
         tokio::select! {

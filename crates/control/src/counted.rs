@@ -95,7 +95,7 @@ impl Watch {
         let answer = work
             .await
             .inspect_err(|error| note_failure(loading.as_mut(), error))?;
-        self.activity.encoded(tokens(&answer));
+        self.activity.count_encoded(tokens(&answer));
         Ok(answer)
     }
 
@@ -123,7 +123,7 @@ struct Running<'a>(&'a Activity);
 
 impl<'a> Running<'a> {
     fn begin(activity: &'a Activity) -> Self {
-        activity.began();
+        activity.begin();
         activity.count(0, 0);
         Self(activity)
     }
@@ -131,7 +131,7 @@ impl<'a> Running<'a> {
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.0.ended();
+        self.0.end();
     }
 }
 
@@ -192,7 +192,7 @@ impl Observed {
             | GenerationEvent::ToolCall { tokens, .. } => {
                 activity.count(tokens.len().max(1) as u64, 0);
             }
-            GenerationEvent::Completed { usage, .. } => activity.completed(usage),
+            GenerationEvent::Completed { usage, .. } => activity.count_usage(usage),
             GenerationEvent::PromptLogprobs { .. }
             | GenerationEvent::ToolRun { .. }
             | GenerationEvent::Finished { .. } => {}
@@ -202,7 +202,7 @@ impl Observed {
 
 impl Drop for Observed {
     fn drop(&mut self) {
-        self.watch.activity.ended();
+        self.watch.activity.end();
     }
 }
 
@@ -241,7 +241,7 @@ impl Layer for Counted {
                 .generate(model, request)
                 .await
                 .inspect_err(|error| note_failure(loading.as_mut(), error))?;
-            self.0.activity.admitted();
+            self.0.activity.admit();
             Ok(Observed {
                 events,
                 watch: self.0.clone(),

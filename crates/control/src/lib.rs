@@ -89,11 +89,11 @@ impl std::fmt::Debug for Control {
 /// The routes, without a fallback, to be merged into the server's router.
 pub fn router(control: Control) -> Router {
     let token = control.token.clone();
-    guarded(token, control.routes())
+    guard(token, control.routes())
 }
 
 /// Some areas' routes behind the token, with their document.
-pub fn guarded(token: Arc<str>, routes: OpenApiRouter) -> Router {
+pub fn guard(token: Arc<str>, routes: OpenApiRouter) -> Router {
     let (guarded, document) = routes.split_for_parts();
     guarded
         .route(

@@ -67,7 +67,7 @@ impl From<Settings> for ShownSettings {
 impl PartialSchema for ShownSettings {
     fn schema() -> RefOr<Schema> {
         let mut object = ObjectBuilder::new();
-        for (key, schema) in shown() {
+        for (key, schema) in list_shown() {
             object = object.property(key.clone(), schema).required(key);
         }
         let flag = ObjectBuilder::new().schema_type(Type::Boolean).build();
@@ -99,7 +99,7 @@ struct SettingsPatch(Map<String, Value>);
 impl PartialSchema for SettingsPatch {
     fn schema() -> RefOr<Schema> {
         let mut object = ObjectBuilder::new();
-        for (key, schema) in taken() {
+        for (key, schema) in list_accepted() {
             let null = ObjectBuilder::new().schema_type(Type::Null).build();
             let either = OneOfBuilder::new().item(null).item(schema).build();
             object = object.property(key, Schema::OneOf(either));
@@ -124,7 +124,7 @@ impl ToSchema for SettingsPatch {
 }
 
 /// Each setting that is shown, with its schema.
-fn shown() -> impl Iterator<Item = (String, RefOr<Schema>)> {
+fn list_shown() -> impl Iterator<Item = (String, RefOr<Schema>)> {
     let properties = match Settings::schema() {
         RefOr::T(Schema::Object(object)) => Some(object.properties),
         _ => None,
@@ -133,14 +133,14 @@ fn shown() -> impl Iterator<Item = (String, RefOr<Schema>)> {
 }
 
 /// Each setting that can be changed: those, and the key that is taken and not shown.
-fn taken() -> impl Iterator<Item = (String, RefOr<Schema>)> {
+fn list_accepted() -> impl Iterator<Item = (String, RefOr<Schema>)> {
     let text = ObjectBuilder::new()
         .schema_type(Type::String)
         .description(Some(
             "Key that clients must send; none or empty: no key. It is not shown.",
         ))
         .build();
-    shown().chain([("serverAPIKey".to_owned(), text.into())])
+    list_shown().chain([("serverAPIKey".to_owned(), text.into())])
 }
 
 /// Show the settings.
@@ -164,7 +164,7 @@ async fn patch_settings(
     State(sources): State<Arc<SettingsSources>>,
     Body(SettingsPatch(changes)): Body<SettingsPatch>,
 ) -> Result<Json<SettingsView>, Problem> {
-    let known: BTreeSet<String> = taken().map(|(key, _)| key).collect();
+    let known: BTreeSet<String> = list_accepted().map(|(key, _)| key).collect();
     if let Some(key) = changes.keys().find(|key| !known.contains(*key)) {
         let message = format!("there is no setting `{key}`");
         return Err(Problem::invalid_param(key, message));

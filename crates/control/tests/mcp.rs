@@ -12,7 +12,7 @@ use axum::{
 use futures::StreamExt;
 use macmlx_control::{
     events::{Event, Events},
-    guarded, mcp,
+    guard, mcp,
 };
 use macmlx_mcp::{LoginShell, Pool, PoolSetup};
 use macmlx_settings::{Environment, Home, McpServers, ToolPolicies};
@@ -57,7 +57,7 @@ impl Running {
             policies: Arc::new(ToolPolicies::new(&home)),
             shell: Arc::new(LoginShell::asking(None, &environment)),
         }));
-        let router = guarded("token".into(), mcp::routes().with_state(pool.clone()));
+        let router = guard("token".into(), mcp::routes().with_state(pool.clone()));
         Self {
             folder,
             home,

@@ -121,7 +121,7 @@ impl Engine {
             active,
         };
         thread.post(move |scheduler| scheduler.submit(job))?;
-        answered(is_ready).await??;
+        receive_answer(is_ready).await??;
         Ok(event_stream(receiver))
     }
 
@@ -146,7 +146,7 @@ impl Engine {
             active: self.residents.activate(&model),
         };
         thread.post(move |scheduler| scheduler.submit_encoding(job))?;
-        let encoded = answered(is_answered).await??;
+        let encoded = receive_answer(is_answered).await??;
         Ok(Answer {
             model,
             rows: encoded.rows,
@@ -166,14 +166,14 @@ impl Engine {
             ModelTask::Generate => scheduler.submit_load(profile.card.clone(), ready),
             ModelTask::Embed | ModelTask::Rerank => scheduler.submit_encoder_load(profile, ready),
         })?;
-        answered(is_ready).await?
+        receive_answer(is_ready).await?
     }
 
     async fn unload_model(&self, id: String) -> Result<bool, InferenceError> {
         let (done, is_done) = oneshot::channel();
         self.thread()?
             .post(move |scheduler| scheduler.submit_unload(&id, done))?;
-        answered(is_done).await
+        receive_answer(is_done).await
     }
 }
 
@@ -214,7 +214,7 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// The MLX thread's answer; it gives none when the work for it panicked.
-async fn answered<T>(answer: oneshot::Receiver<T>) -> Result<T, InferenceError> {
+async fn receive_answer<T>(answer: oneshot::Receiver<T>) -> Result<T, InferenceError> {
     answer.await.map_err(|_| gave_up())
 }
 

@@ -132,21 +132,21 @@ fn run<O: Owner>(mut owner: O, inbox: &mpsc::Receiver<Task<O>>) {
         };
         match task {
             Ok(task) => {
-                contained(&mut owner, |owner| task(owner));
+                contain_panic(&mut owner, |owner| task(owner));
                 turn = Turn::Busy;
             }
             Err(TryRecvError::Empty) => {
-                turn = contained(&mut owner, O::turn).unwrap_or(Turn::Busy);
+                turn = contain_panic(&mut owner, O::turn).unwrap_or(Turn::Busy);
             }
             Err(TryRecvError::Disconnected) => {
-                contained(&mut owner, O::close);
+                contain_panic(&mut owner, O::close);
                 return;
             }
         }
     }
 }
 
-fn contained<O: Owner, T>(owner: &mut O, act: impl FnOnce(&mut O) -> T) -> Option<T> {
+fn contain_panic<O: Owner, T>(owner: &mut O, act: impl FnOnce(&mut O) -> T) -> Option<T> {
     match caught(|| act(owner)) {
         Ok(value) => Some(value),
         Err(message) => {

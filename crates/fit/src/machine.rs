@@ -36,7 +36,7 @@ impl Budget {
 
     /// The budget with a limit, which `source` names, where that is lower.
     #[must_use]
-    pub fn limited(self, limit_bytes: u64, source: &str) -> Self {
+    pub fn limit_to(self, limit_bytes: u64, source: &str) -> Self {
         if limit_bytes >= self.bytes {
             return self;
         }

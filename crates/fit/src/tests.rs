@@ -242,8 +242,8 @@ fn other_models_and_limits_count() {
     assert_ne!(fit.verdict, Verdict::Fits);
     let own = pc(64).budget;
     assert_eq!(own.source, "75 % of 64 GB memory");
-    assert_eq!(own.clone().limited(1 << 40, "a limit"), own);
-    let limited = own.limited(3 * GB, "a limit");
+    assert_eq!(own.clone().limit_to(1 << 40, "a limit"), own);
+    let limited = own.limit_to(3 * GB, "a limit");
     assert_eq!(
         (limited.bytes, limited.source.as_str()),
         (3 * GB, "a limit")

@@ -82,15 +82,15 @@ impl Metadata {
     }
 
     pub(crate) fn string(&self, key: &str) -> Result<Option<&str>, Error> {
-        self.typed(key, "a text", Value::as_str)
+        self.read_as(key, "a text", Value::as_str)
     }
 
     pub(crate) fn unsigned(&self, key: &str) -> Result<Option<u64>, Error> {
-        self.typed(key, "a whole number", Value::as_u64)
+        self.read_as(key, "a whole number", Value::as_u64)
     }
 
     pub(crate) fn flag(&self, key: &str) -> Result<Option<bool>, Error> {
-        self.typed(key, "true or false", |value| match value {
+        self.read_as(key, "true or false", |value| match value {
             Value::Bool(flag) => Some(*flag),
             _ => None,
         })
@@ -120,7 +120,7 @@ impl Metadata {
     }
 
     pub(crate) fn model_float(&self, key: &str) -> Result<Option<f64>, Error> {
-        self.typed(&self.model_key(key), "a number", Value::as_f64)
+        self.read_as(&self.model_key(key), "a number", Value::as_f64)
     }
 
     pub(crate) fn model_string(&self, key: &str) -> Result<Option<&str>, Error> {
@@ -131,7 +131,7 @@ impl Metadata {
         format!("{}.{key}", self.architecture)
     }
 
-    fn typed<'a, T>(
+    fn read_as<'a, T>(
         &'a self,
         key: &str,
         expected: &'static str,
@@ -155,7 +155,7 @@ impl Metadata {
         expected: &'static str,
         convert: impl Fn(&'a Value) -> Option<T>,
     ) -> Result<Option<Vec<T>>, Error> {
-        self.typed(key, expected, |value| match value {
+        self.read_as(key, expected, |value| match value {
             Value::Array(items) => items.iter().map(&convert).collect(),
             _ => None,
         })

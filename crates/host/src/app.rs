@@ -159,7 +159,7 @@ impl App {
             in_process.close();
         }
         self.0.door.shut().await;
-        self.0.door.drained().await;
+        self.0.door.drain().await;
         self.0.parts.end().await;
         self.0.door.release();
     }

@@ -268,7 +268,7 @@ impl TcpDoor {
     }
 
     /// Waits for the answers that were under way when the door was closed.
-    pub(crate) async fn drained(&self) {
+    pub(crate) async fn drain(&self) {
         let draining = std::mem::take(&mut *self.draining.lock());
         for task in draining {
             match task.await {

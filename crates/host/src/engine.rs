@@ -25,7 +25,7 @@ pub(crate) fn machine(memory_bytes: u64, settings: &Settings) -> Machine {
     };
     Machine {
         budget: match settings.max_resident_memory_bytes() {
-            Some(bytes) => budget.limited(bytes, "maxResidentMemoryGB of the settings"),
+            Some(bytes) => budget.limit_to(bytes, "maxResidentMemoryGB of the settings"),
             None => budget,
         },
         precision: precision(settings),

@@ -91,7 +91,7 @@ impl Names {
     }
 
     /// The model a name stands for, without a guess: its id, an alias, the library's abbreviations.
-    fn known(&self, reference: &str) -> Result<ModelCard, InferenceError> {
+    fn resolve(&self, reference: &str) -> Result<ModelCard, InferenceError> {
         let reference = reference.trim();
         if reference.is_empty() {
             return Err(InferenceError::InvalidRequest {
@@ -103,7 +103,7 @@ impl Names {
         if let Some(target) = self.aliases.target(reference)
             && !self.is_id(reference)
         {
-            return self.aliased(reference, &target);
+            return self.resolve_alias(reference, &target);
         }
         match self.library.resolve(reference) {
             Err(InferenceError::ModelNotFound { suggestions, .. }) => {
@@ -111,7 +111,7 @@ impl Names {
                     Some(found) => found,
                     None => Err(InferenceError::ModelNotFound {
                         reference: reference.to_owned(),
-                        suggestions: self.suggested(suggestions),
+                        suggestions: self.suggest(suggestions),
                     }),
                 }
             }
@@ -121,7 +121,7 @@ impl Names {
 
     /// The model that an alias stands for. Where it is gone, the error names both: who asks knows the
     /// alias, and who gave it knows the model.
-    fn aliased(&self, alias: &str, target: &str) -> Result<ModelCard, InferenceError> {
+    fn resolve_alias(&self, alias: &str, target: &str) -> Result<ModelCard, InferenceError> {
         self.library.resolve(target).map_err(|error| match error {
             InferenceError::ModelNotFound { suggestions, .. } => InferenceError::ModelNotFound {
                 reference: format!("{alias} (another name for {target})"),
@@ -141,7 +141,7 @@ impl Names {
         let name = &reference[CLAUDE.len()..];
         let name = name.strip_suffix(":latest").unwrap_or(name);
         if let Some(target) = self.aliases.target(name) {
-            return Some(self.aliased(name, &target));
+            return Some(self.resolve_alias(name, &target));
         }
         match self.library.resolve(name) {
             Ok(card) => {
@@ -169,7 +169,7 @@ impl Names {
         })
     }
 
-    fn suggested(&self, similar: Vec<String>) -> Vec<String> {
+    fn suggest(&self, similar: Vec<String>) -> Vec<String> {
         if !similar.is_empty() {
             return similar;
         }
@@ -187,7 +187,7 @@ impl Names {
     fn fallback(&self, task: ModelTask) -> Option<ModelCard> {
         let default = self
             .default_model()
-            .and_then(|default| self.known(&default).ok());
+            .and_then(|default| self.resolve(&default).ok());
         if let Some(card) = default.filter(|card| card.task == task) {
             return Some(card);
         }
@@ -226,12 +226,12 @@ impl Names {
     }
 
     /// The model a name stands for, or for an unknown name one for the task.
-    fn known_or_fallback(
+    fn resolve_or_fall_back(
         &self,
         reference: &str,
         task: ModelTask,
     ) -> Result<ModelCard, InferenceError> {
-        match self.known(reference) {
+        match self.resolve(reference) {
             // An alias of a model that is gone is not unknown: then more than the name is told.
             Err(InferenceError::ModelNotFound {
                 reference: missing,
@@ -271,7 +271,7 @@ impl Catalog for Names {
         task: ModelTask,
     ) -> Result<Arc<ModelCard>, InferenceError> {
         let card = match reference {
-            Some(reference) => self.known_or_fallback(reference.trim(), task)?,
+            Some(reference) => self.resolve_or_fall_back(reference.trim(), task)?,
             None => self.fallback(task).ok_or_else(|| none_for(task))?,
         };
         card.expect(task)?;
@@ -279,7 +279,7 @@ impl Catalog for Names {
     }
 
     fn find(&self, reference: &str) -> Result<Arc<ModelCard>, InferenceError> {
-        self.known(reference).map(Arc::new)
+        self.resolve(reference).map(Arc::new)
     }
 
     /// The library's models, then those that aliases stand for, under the aliases.

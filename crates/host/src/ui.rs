@@ -41,7 +41,7 @@ mod files {
     }
 
     pub(crate) fn front_page() -> Response {
-        match built("index.html") {
+        match read_built("index.html") {
             Some(page) => file("text/html; charset=utf-8", NO_STORE, page),
             None => super::missing_page(),
         }
@@ -60,20 +60,20 @@ mod files {
         };
         // On disk, `..` would lead to files with another name than the one that is asked for.
         let is_plain = path.split('/').all(|part| part != "..");
-        match built(&format!("assets/{path}")) {
+        match read_built(&format!("assets/{path}")) {
             Some(contents) if is_plain => file(media_type, IMMUTABLE, contents),
             Some(_) | None => StatusCode::NOT_FOUND.into_response(),
         }
     }
 
     async fn favicon() -> Response {
-        match built("favicon.svg") {
+        match read_built("favicon.svg") {
             Some(contents) => file("image/svg+xml", NO_STORE, contents),
             None => StatusCode::NOT_FOUND.into_response(),
         }
     }
 
-    fn built(path: &str) -> Option<Cow<'static, [u8]>> {
+    fn read_built(path: &str) -> Option<Cow<'static, [u8]>> {
         Some(Built::get(path)?.data)
     }
 }

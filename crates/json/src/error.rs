@@ -18,7 +18,7 @@ impl Error {
             path.clear();
         }
         if let Problem::Missing(field) = problem {
-            path = joined(&path, field);
+            path = join_path(&path, field);
         }
         Self { path, problem }
     }
@@ -34,7 +34,7 @@ impl Error {
     /// The same error in a value that is itself at `path` of another.
     #[must_use]
     pub fn below(mut self, path: &str) -> Self {
-        self.path = joined(path, &self.path);
+        self.path = join_path(path, &self.path);
         self
     }
 
@@ -68,7 +68,7 @@ impl Display for Error {
 }
 
 /// A path and what follows it.
-fn joined(path: &str, rest: &str) -> String {
+fn join_path(path: &str, rest: &str) -> String {
     match (path, rest) {
         (_, "") => path.to_owned(),
         ("", _) => rest.to_owned(),
@@ -114,17 +114,17 @@ impl de::Error for Problem {
             Unexpected::Float(number) if number.fract() != 0.0 && is_integer(&wanted) => {
                 Self::expected("an integer", number)
             }
-            got => Self::expected(kind_wanted(&wanted), kind(got)),
+            got => Self::expected(name_kind(&wanted), kind(got)),
         }
     }
 
     fn invalid_value(got: Unexpected<'_>, wanted: &dyn Expected) -> Self {
-        Self::expected(kind_wanted(&wanted.to_string()), kind(got))
+        Self::expected(name_kind(&wanted.to_string()), kind(got))
     }
 
     fn invalid_length(length: usize, wanted: &dyn Expected) -> Self {
         Self::expected(
-            kind_wanted(&wanted.to_string()),
+            name_kind(&wanted.to_string()),
             format_args!("a list of {length}"),
         )
     }
@@ -179,7 +179,7 @@ fn kind(got: Unexpected<'_>) -> String {
 }
 
 /// What Rust's types call themselves, in JSON's words. Other words are a type's own.
-fn kind_wanted(wanted: &str) -> String {
+fn name_kind(wanted: &str) -> String {
     if let Some((least, most)) = integer_range(wanted) {
         return format!("an integer between {least} and {most}");
     }

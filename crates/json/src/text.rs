@@ -22,7 +22,7 @@ const ESCAPE_LENGTH: usize = 6;
 /// The document is no JSON, also with its text mended.
 pub fn parse(document: &[u8]) -> Result<Value, serde_json::Error> {
     let document = document.strip_prefix(BYTE_ORDER_MARK).unwrap_or(document);
-    serde_json::from_slice(document).or_else(|error| match mended(document) {
+    serde_json::from_slice(document).or_else(|error| match mend(document) {
         Some(mended) => serde_json::from_str(&mended),
         None => Err(error),
     })
@@ -30,7 +30,7 @@ pub fn parse(document: &[u8]) -> Result<Value, serde_json::Error> {
 
 /// The document with U+FFFD for each unpaired surrogate escape and each sequence of bytes that is
 /// no UTF-8. `None`: there are none.
-pub fn mended(document: &[u8]) -> Option<String> {
+pub fn mend(document: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(document);
     let mut bytes = text.as_bytes().to_vec();
     let mut is_changed = text.as_bytes() != document;
@@ -40,10 +40,10 @@ pub fn mended(document: &[u8]) -> Option<String> {
             at += 1;
             continue;
         }
-        match escaped_unit(&bytes, at) {
+        match read_escape(&bytes, at) {
             Some(0xD800..=0xDBFF)
                 if matches!(
-                    escaped_unit(&bytes, at + ESCAPE_LENGTH),
+                    read_escape(&bytes, at + ESCAPE_LENGTH),
                     Some(0xDC00..=0xDFFF)
                 ) =>
             {
@@ -63,7 +63,7 @@ pub fn mended(document: &[u8]) -> Option<String> {
 }
 
 /// The UTF-16 code unit of an escape that begins at `at`.
-fn escaped_unit(bytes: &[u8], at: usize) -> Option<u16> {
+fn read_escape(bytes: &[u8], at: usize) -> Option<u16> {
     let escape = bytes.get(at..at + ESCAPE_LENGTH)?;
     let digits = escape.strip_prefix(br"\u")?;
     digits.iter().try_fold(0, |unit: u16, digit| {
@@ -151,7 +151,7 @@ mod tests {
             r#""\ud83d\ude00 \\ud83d \u0000 \" é 😀""#,
             r#"{"a": [1.0, 1e2, -0.0, "\\"]}"#,
         ] {
-            assert_eq!(mended(document.as_bytes()), None, "{document}");
+            assert_eq!(mend(document.as_bytes()), None, "{document}");
             let strict: Value = serde_json::from_str(document).unwrap();
             assert_eq!(parse(document.as_bytes()).unwrap(), strict);
         }

@@ -54,7 +54,7 @@ impl Guard {
     }
 
     /// Returns once no group is left.
-    pub(crate) async fn all_gone(&self) {
+    pub(crate) async fn wait_until_empty(&self) {
         let mut groups = self.groups.subscribe();
         let _ = groups.wait_for(|groups| *groups == 0).await;
     }

@@ -186,7 +186,7 @@ impl Pool {
         let named = name.to_owned();
         blocking(move || servers.put(&named, edit)).await??;
         self.reload().await;
-        self.found(name)
+        self.find_status(name)
     }
 
     /// Takes a server out of mcp.json and ends it.
@@ -205,7 +205,7 @@ impl Pool {
     /// Ends a server and starts it anew, also one that was given up.
     pub async fn restart(&self, name: &str) -> Result<ServerStatus, PoolError> {
         self.inner.restart(name).await?;
-        self.found(name)
+        self.find_status(name)
     }
 
     /// Stores what a tool may do.
@@ -215,7 +215,7 @@ impl Pool {
         tool: &str,
         policy: ToolPolicy,
     ) -> Result<ServerStatus, PoolError> {
-        let status = self.found(server)?;
+        let status = self.find_status(server)?;
         let Some(tool) = status.tools.iter().find(|known| known.name == tool) else {
             return Err(PoolError::NoTool {
                 server: server.into(),
@@ -243,13 +243,13 @@ impl Pool {
         *is_ending = true;
         let servers = self.inner.servers();
         join_all(servers.iter().map(|server| server.stop())).await;
-        let _ = timeout(STOP_TIMEOUT, self.inner.guard.all_gone()).await;
+        let _ = timeout(STOP_TIMEOUT, self.inner.guard.wait_until_empty()).await;
     }
 
     /// Tools that the model may be told of. Servers that start for the first time are waited for.
-    pub(crate) async fn offered(&self) -> Vec<Tool> {
+    pub(crate) async fn list_offered(&self) -> Vec<Tool> {
         let servers = self.inner.servers();
-        let settled = join_all(servers.iter().map(|server| server.settled()));
+        let settled = join_all(servers.iter().map(|server| server.wait_until_settled()));
         let _ = timeout(CONNECT_TIMEOUT, settled).await;
         let mut tools: Vec<_> = servers.iter().flat_map(|server| server.tools()).collect();
         tool_names::assign(&mut tools);
@@ -277,7 +277,7 @@ impl Pool {
         server.call(&tool.name, arguments, times).await
     }
 
-    fn found(&self, name: &str) -> Result<ServerStatus, PoolError> {
+    fn find_status(&self, name: &str) -> Result<ServerStatus, PoolError> {
         self.server(name)
             .ok_or_else(|| PoolError::NoServer { name: name.into() })
     }

@@ -79,7 +79,7 @@ impl Process {
     }
 
     /// How it ended, if it ends soon. What it wrote until then is in the log.
-    pub(crate) async fn ended(&mut self) -> Option<ExitStatus> {
+    pub(crate) async fn wait_for_end(&mut self) -> Option<ExitStatus> {
         let group = self.group.as_mut()?;
         let status = timeout(CLOSED_GRACE, group.leader.wait()).await.ok()?.ok();
         group.last_words().await;

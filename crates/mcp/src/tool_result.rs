@@ -15,7 +15,7 @@ pub(crate) fn render(result: CallToolResult, limit_bytes: usize) -> (String, boo
     } else {
         blocks.join("\n")
     };
-    (cut(text, limit_bytes), is_error)
+    (cut_to(text, limit_bytes), is_error)
 }
 
 fn block(block: ContentBlock) -> String {
@@ -68,7 +68,7 @@ fn size(bytes: usize) -> String {
     }
 }
 
-fn cut(mut text: String, limit_bytes: usize) -> String {
+fn cut_to(mut text: String, limit_bytes: usize) -> String {
     if text.len() <= limit_bytes {
         return text;
     }

@@ -61,7 +61,7 @@ pub(super) fn is_text(types: &BTreeSet<&str>) -> bool {
 }
 
 /// The JSON of a value that came as bare text, by the types its schema allows.
-pub(super) fn typed(text: &str, types: &BTreeSet<&str>) -> String {
+pub(super) fn write_as_json(text: &str, types: &BTreeSet<&str>) -> String {
     if is_text(types) {
         return quote(text);
     }
@@ -149,7 +149,7 @@ mod tests {
         ];
         for (parameter, text, json) in cases {
             assert_eq!(
-                typed(text, &tools.types("f", parameter)),
+                write_as_json(text, &tools.types("f", parameter)),
                 json,
                 "{parameter} {text}"
             );

@@ -205,7 +205,7 @@ pub fn detect(template: &str, kind: Kind) -> Option<&'static dyn Format> {
 }
 
 /// The format of a kind with a name.
-pub fn named(name: &str, kind: Kind) -> Option<&'static dyn Format> {
+pub fn find(name: &str, kind: Kind) -> Option<&'static dyn Format> {
     FORMATS
         .iter()
         .copied()
@@ -222,7 +222,7 @@ pub fn names(kind: Kind) -> Vec<&'static str> {
 }
 
 /// Returns the format for models whose template takes no tools.
-pub fn told() -> &'static dyn Format {
+pub fn generic() -> &'static dyn Format {
     &generic::Generic
 }
 

@@ -120,7 +120,7 @@ impl Stage {
             .lock()
             .entry(model.card.id.clone())
             .or_default()
-            .cached(&rendered.tokens) as u32;
+            .count_cached(&rendered.tokens) as u32;
         let running = self.models.run(&model.card);
         let (stage, id) = (self.clone(), model.card.id.clone());
         let remember = Box::new(move |tokens| {

@@ -80,9 +80,9 @@ impl<'a> Asked<'a> {
             Some(last) => format!(
                 "last message ({:?}): {}",
                 last.role,
-                shown(&last.joined_text())
+                shorten(&last.joined_text())
             ),
-            None => format!("prompt: {}", shown(self.rendered)),
+            None => format!("prompt: {}", shorten(self.rendered)),
         };
         format!(
             "model `{}`; {} assistant turns, {} tool results; tools: [{}]; {last}",
@@ -124,7 +124,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-fn shown(text: &str) -> String {
+fn shorten(text: &str) -> String {
     let mut start: String = text.chars().take(SHOWN_CHARS).collect();
     if start.len() < text.len() {
         start.push('…');

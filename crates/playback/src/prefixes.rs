@@ -15,7 +15,7 @@ pub(crate) struct Prefixes {
 impl Prefixes {
     /// How many of the prompt's first tokens were seen before. The last token always has to be
     /// computed, since the answer starts from it.
-    pub(crate) fn cached(&self, prompt: &[u32]) -> usize {
+    pub(crate) fn count_cached(&self, prompt: &[u32]) -> usize {
         let longest = self.seen.iter().map(|seen| common(seen, prompt)).max();
         longest.unwrap_or(0).min(prompt.len().saturating_sub(1))
     }
@@ -44,13 +44,17 @@ mod tests {
     #[test]
     fn the_longest_common_start_counts() {
         let mut prefixes = Prefixes::default();
-        assert_eq!(prefixes.cached(&[1, 2, 3]), 0);
+        assert_eq!(prefixes.count_cached(&[1, 2, 3]), 0);
         prefixes.remember(vec![1, 2, 3]);
         prefixes.remember(vec![1, 2, 9, 9]);
-        assert_eq!(prefixes.cached(&[1, 2, 3, 4]), 3);
-        assert_eq!(prefixes.cached(&[1, 2, 9]), 2, "the last token is computed");
-        assert_eq!(prefixes.cached(&[7]), 0);
-        assert_eq!(prefixes.cached(&[]), 0);
+        assert_eq!(prefixes.count_cached(&[1, 2, 3, 4]), 3);
+        assert_eq!(
+            prefixes.count_cached(&[1, 2, 9]),
+            2,
+            "the last token is computed"
+        );
+        assert_eq!(prefixes.count_cached(&[7]), 0);
+        assert_eq!(prefixes.count_cached(&[]), 0);
     }
 
     #[test]
@@ -59,10 +63,10 @@ mod tests {
         for first in 0..=KEPT as u32 {
             prefixes.remember(vec![first, 5, 5]);
         }
-        assert_eq!(prefixes.cached(&[0, 5, 5]), 0);
-        assert_eq!(prefixes.cached(&[1, 5, 5]), 2);
+        assert_eq!(prefixes.count_cached(&[0, 5, 5]), 0);
+        assert_eq!(prefixes.count_cached(&[1, 5, 5]), 2);
         // What is continued takes no second place.
         prefixes.remember(vec![2, 5, 5, 6]);
-        assert_eq!(prefixes.cached(&[1, 5, 5]), 2);
+        assert_eq!(prefixes.count_cached(&[1, 5, 5]), 2);
     }
 }

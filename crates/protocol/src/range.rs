@@ -8,7 +8,7 @@ use std::{
 use crate::Error;
 
 /// A value within its range.
-pub(crate) fn checked<T, R>(name: &str, value: Option<T>, range: R) -> Result<Option<T>, Error>
+pub(crate) fn check_range<T, R>(name: &str, value: Option<T>, range: R) -> Result<Option<T>, Error>
 where
     T: PartialOrd + Display,
     R: RangeBounds<T>,

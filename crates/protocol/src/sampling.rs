@@ -13,7 +13,7 @@ use utoipa::{
     openapi::{RefOr, Schema, schema::ObjectBuilder},
 };
 
-use crate::{Error, json::fields_at, range::checked};
+use crate::{Error, json::fields_at, range::check_range};
 
 /// A dialect, as far as these parameters go.
 pub(crate) trait Spelled {
@@ -56,7 +56,7 @@ impl<S: Spelled> Numbers<S> {
                     number
                 }
             });
-            row.set(&mut params, checked(&name, number, spelling.range)?);
+            row.set(&mut params, check_range(&name, number, spelling.range)?);
         }
         Ok(params)
     }

@@ -199,10 +199,10 @@ pub(crate) struct Body {
 
 /// Reads a body and puts it into the words of `api`.
 pub(crate) fn read(api: Api, bytes: &[u8]) -> Result<Body, Error> {
-    translated(api, json::object(bytes)?)
+    translate(api, json::object(bytes)?)
 }
 
-fn translated(api: Api, value: Value) -> Result<Body, Error> {
+fn translate(api: Api, value: Value) -> Result<Body, Error> {
     let given: Vec<(String, Value)> = written(&value);
     let mut body = Body {
         value,

@@ -55,7 +55,7 @@ impl Api {
     }
 
     /// The same routes under a prefix.
-    pub(crate) fn nested(mut self, prefix: &str) -> Self {
+    pub(crate) fn nest(mut self, prefix: &str) -> Self {
         self.router = Router::new().nest(prefix, self.router);
         for (path, ..) in &mut self.operations {
             path.insert_str(0, prefix);
@@ -67,7 +67,7 @@ impl Api {
     /// base URL that may or may not end in it, and append theirs. Only one of them is described.
     pub(crate) fn with_and_without_v1(self) -> Self {
         let routes = self.router.clone();
-        let mut api = self.nested("/v1");
+        let mut api = self.nest("/v1");
         api.router = api
             .router
             .merge(Router::new().nest("/v1/v1", routes.clone()))

@@ -82,9 +82,9 @@ pub(crate) async fn decode(
     let is_empty = axum::body::HttpBody::is_end_stream(request.body());
     // A body that is announced to be too large is refused by its reader without a look into it.
     if !is_empty && announced_bytes(request.headers()).is_none_or(|bytes| bytes <= limit_bytes) {
-        match named(request.headers()) {
+        match read_encodings(request.headers()) {
             Ok(encodings) if encodings.is_empty() => {}
-            Ok(encodings) => request = decoded(request, &encodings, limit_bytes),
+            Ok(encodings) => request = decode_body(request, &encodings, limit_bytes),
             Err(error) => return dialect::refuse(dialect::words(&request), &error),
         }
     }
@@ -129,7 +129,7 @@ fn failure(error: &io::Error) -> Option<&Failure> {
 }
 
 /// The encodings that the headers name, in the order in which they were applied.
-fn named(headers: &HeaderMap) -> Result<Vec<Encoding>, Error> {
+fn read_encodings(headers: &HeaderMap) -> Result<Vec<Encoding>, Error> {
     let mut encodings = Vec::new();
     for value in headers.get_all(header::CONTENT_ENCODING) {
         for name in String::from_utf8_lossy(value.as_bytes()).split(',') {
@@ -156,13 +156,13 @@ fn named(headers: &HeaderMap) -> Result<Vec<Encoding>, Error> {
     Ok(encodings)
 }
 
-fn decoded(request: Request, encodings: &[Encoding], limit_bytes: usize) -> Request {
+fn decode_body(request: Request, encodings: &[Encoding], limit_bytes: usize) -> Request {
     let (mut parts, body) = request.into_parts();
     parts.headers.remove(header::CONTENT_ENCODING);
     parts.headers.remove(header::CONTENT_LENGTH);
     let mut chunks: Chunks = body.into_data_stream().map_err(io::Error::other).boxed();
     for encoding in encodings.iter().rev() {
-        chunks = step(*encoding, limited(chunks, limit_bytes));
+        chunks = step(*encoding, limit(chunks, limit_bytes));
     }
     Request::from_parts(parts, Body::from_stream(chunks))
 }
@@ -192,7 +192,7 @@ fn step(encoding: Encoding, chunks: Chunks) -> Chunks {
             }
         };
         let chunks = ReaderStream::with_capacity(decoder, CHUNK_BYTES)
-            .map_err(move |error| named_failure(encoding, error))
+            .map_err(move |error| name_failure(encoding, error))
             .then(async |chunk| {
                 // A decoder that has all its input never waits by itself.
                 tokio::task::yield_now().await;
@@ -204,7 +204,7 @@ fn step(encoding: Encoding, chunks: Chunks) -> Chunks {
 }
 
 /// Errors of the connection and of the step before stay as they are.
-fn named_failure(encoding: Encoding, error: io::Error) -> io::Error {
+fn name_failure(encoding: Encoding, error: io::Error) -> io::Error {
     if error.get_ref().is_some_and(|inner| {
         inner.downcast_ref::<Failure>().is_some() || inner.downcast_ref::<axum::Error>().is_some()
     }) {
@@ -222,7 +222,7 @@ fn is_zlib(first: u8) -> bool {
 }
 
 /// The chunks, and an error in place of what is over the limit.
-fn limited(chunks: Chunks, limit_bytes: usize) -> Chunks {
+fn limit(chunks: Chunks, limit_bytes: usize) -> Chunks {
     let mut seen = 0_usize;
     chunks
         .and_then(move |chunk| {

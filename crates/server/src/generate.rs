@@ -58,13 +58,13 @@ pub(crate) async fn generate_described<E: Endpoint>(
 where
     E::Encoder: Describing,
 {
-    match described_answer::<E>(&app, request).await {
+    match answer_describing::<E>(&app, request).await {
         Ok(response) => response,
         Err(error) => respond(E::DIALECT.error_reply(&error)),
     }
 }
 
-async fn described_answer<E: Endpoint>(app: &App, request: Request) -> Result<Response, Error>
+async fn answer_describing<E: Endpoint>(app: &App, request: Request) -> Result<Response, Error>
 where
     E::Encoder: Describing,
 {

@@ -185,7 +185,7 @@ pub(crate) async fn origin(State(app): State<Arc<App>>, request: Request, next: 
 pub(crate) async fn api_key(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let keys = app.options.asks_for_key();
     if !Door::asks_for_key(request.extensions(), keys, &app.is_closed)
-        || presented_keys(request.headers()).any(|presented| app.options.is_known_key(presented))
+        || read_keys(request.headers()).any(|presented| app.options.is_known_key(presented))
     {
         next.run(request).await
     } else {
@@ -195,7 +195,7 @@ pub(crate) async fn api_key(State(app): State<Arc<App>>, request: Request, next:
 
 /// Refuses everyone but the owner, whatever keys clients have.
 pub(crate) fn expect_owner(app: &App, headers: &HeaderMap) -> Result<(), Error> {
-    if presented_keys(headers).any(|presented| app.options.is_owner_key(presented)) {
+    if read_keys(headers).any(|presented| app.options.is_owner_key(presented)) {
         Ok(())
     } else {
         Err(Error::Forbidden {
@@ -224,7 +224,7 @@ pub(crate) fn cors(options: &Options) -> CorsLayer {
 }
 
 /// What may be a key. A client that sends its key as all of `Authorization` means it so.
-fn presented_keys(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+fn read_keys(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let bearer = headers
         .get(AUTHORIZATION)
         .and_then(|value| value.to_str().ok())

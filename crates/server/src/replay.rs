@@ -55,7 +55,7 @@ impl Replay {
 }
 
 /// Notes what passes; the events themselves go on as they are.
-fn observed(events: EventStream, thoughts: Arc<Mutex<Thoughts>>) -> EventStream {
+fn observe(events: EventStream, thoughts: Arc<Mutex<Thoughts>>) -> EventStream {
     let mut open: HashMap<u32, OpenChoice> = HashMap::new();
     events
         .inspect(move |event| match event {
@@ -182,7 +182,7 @@ impl Layer for Replay {
         }
         async move {
             let events = self.inner.generate(model, request).await?;
-            Ok(observed(events, self.thoughts.clone()))
+            Ok(observe(events, self.thoughts.clone()))
         }
         .boxed()
     }

@@ -8,7 +8,7 @@ use axum::{
 /// Collapses slashes in a row and drops one at the end, ahead of everything that decides by the
 /// path. The path as it was called stays in [`OriginalUri`].
 pub(crate) fn normalize<B>(mut request: Request<B>) -> Request<B> {
-    if let Some(uri) = normalized(request.uri()) {
+    if let Some(uri) = collapse_slashes(request.uri()) {
         let original = std::mem::replace(request.uri_mut(), uri);
         request.extensions_mut().insert(OriginalUri(original));
     }
@@ -24,7 +24,7 @@ pub(crate) fn as_called<B>(request: &Request<B>) -> &str {
 }
 
 /// `None`: it is as it should be.
-fn normalized(uri: &Uri) -> Option<Uri> {
+fn collapse_slashes(uri: &Uri) -> Option<Uri> {
     let path = uri.path();
     let is_plain = !path.contains("//") && (path.len() < 2 || !path.ends_with('/'));
     if is_plain {
@@ -71,7 +71,11 @@ mod tests {
             ("//evil.example/v1/models", "/evil.example/v1/models"),
         ] {
             let uri: Uri = called.parse().unwrap();
-            assert_eq!(normalized(&uri).unwrap().to_string(), plain, "{called}");
+            assert_eq!(
+                collapse_slashes(&uri).unwrap().to_string(),
+                plain,
+                "{called}"
+            );
         }
         for plain in [
             "/",
@@ -80,7 +84,7 @@ mod tests {
             "*",
             "http://localhost:8000/",
         ] {
-            assert_eq!(normalized(&plain.parse().unwrap()), None, "{plain}");
+            assert_eq!(collapse_slashes(&plain.parse().unwrap()), None, "{plain}");
         }
     }
 

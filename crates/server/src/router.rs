@@ -113,7 +113,7 @@ fn for_clients() -> Api {
             endpoints::under_v1_of(Dialect::Anthropic)
                 .merge(anthropic::own_routes())
                 .with_and_without_v1()
-                .nested("/anthropic"),
+                .nest("/anthropic"),
         )
         .merge(endpoints::beside_v1())
         .merge(ollama::routes())

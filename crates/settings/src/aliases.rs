@@ -81,14 +81,14 @@ fn key_of(aliases: &BTreeMap<String, String>, name: &str) -> Option<String> {
     if aliases.contains_key(name) {
         return Some(name.to_owned());
     }
-    let wanted = normalized(name);
+    let wanted = normalize(name);
     aliases
         .keys()
-        .find(|known| normalized(known) == wanted)
+        .find(|known| normalize(known) == wanted)
         .cloned()
 }
 
-fn normalized(name: &str) -> String {
+fn normalize(name: &str) -> String {
     let name = name.trim().to_lowercase();
     name.strip_suffix(":latest")
         .map(str::to_owned)

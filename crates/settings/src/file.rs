@@ -51,8 +51,8 @@ pub fn load(path: &Path) -> Result<Loaded, Error> {
         }
         Err(error) => return Err(error),
     };
-    let (settings, wrong) = typed(&document);
-    warnings.extend(wrong.iter().map(|wrong| ignored(path, wrong)));
+    let (settings, wrong) = read_typed(&document);
+    warnings.extend(wrong.iter().map(|wrong| describe_ignored(path, wrong)));
     Ok(Loaded { settings, warnings })
 }
 
@@ -60,14 +60,17 @@ pub fn load(path: &Path) -> Result<Loaded, Error> {
 pub(crate) fn warnings(path: &Path) -> Vec<String> {
     match read_document(path) {
         Ok(document) => {
-            let (_, wrong) = typed::<Settings>(&document);
-            wrong.iter().map(|wrong| ignored(path, wrong)).collect()
+            let (_, wrong) = read_typed::<Settings>(&document);
+            wrong
+                .iter()
+                .map(|wrong| describe_ignored(path, wrong))
+                .collect()
         }
         Err(error) => vec![error.to_string()],
     }
 }
 
-fn ignored(path: &Path, (key, reason): &(String, String)) -> String {
+fn describe_ignored(path: &Path, (key, reason): &(String, String)) -> String {
     format!(
         "{}: `{key}` is ignored, its default applies: {reason}",
         path.display()
@@ -76,7 +79,7 @@ fn ignored(path: &Path, (key, reason): &(String, String)) -> String {
 
 /// Reads the settings and changes nothing: values that cannot be read count as their defaults.
 pub(crate) fn read(path: &Path) -> Result<Settings, Error> {
-    Ok(typed(&read_document(path)?).0)
+    Ok(read_typed(&read_document(path)?).0)
 }
 
 /// Applies a JSON merge patch (RFC 7396: `null` removes a key) and writes the file. Blocks while
@@ -96,7 +99,7 @@ pub(crate) fn update(
     };
     let _alone = state_file::lock(path).map_err(failed)?;
     let mut document = read_document(path)?;
-    let (current, _) = typed::<Settings>(&document);
+    let (current, _) = read_typed::<Settings>(&document);
     let Value::Object(changes) = decide(&current) else {
         return Err(Error::NotAnObject);
     };
@@ -104,7 +107,7 @@ pub(crate) fn update(
         return Ok(current);
     }
     merge(&mut document, &changes);
-    let (settings, wrong) = typed::<Settings>(&document);
+    let (settings, wrong) = read_typed::<Settings>(&document);
     let wrong = wrong.into_iter().find(|(key, _)| changes.contains_key(key));
     if let Some((key, reason)) = wrong.or_else(|| setting::find_broken(&settings, &changes)) {
         return Err(Error::Invalid { key, reason });
@@ -130,7 +133,7 @@ pub(crate) fn read_document(path: &Path) -> Result<Map<String, Value>, Error> {
 }
 
 /// What a document says, and each key whose value has the wrong type.
-pub(crate) fn typed<T: DeserializeOwned + Default>(
+pub(crate) fn read_typed<T: DeserializeOwned + Default>(
     document: &Map<String, Value>,
 ) -> (T, Vec<(String, String)>) {
     let mut good = Map::new();

@@ -153,7 +153,7 @@ impl ModelParameters {
     }
 
     /// Those that a merge patch (RFC 7396) makes of these, checked as far as the patch goes.
-    pub fn patched(&self, changes: &Map<String, Value>) -> Result<Self, ModelParametersError> {
+    pub fn with_patch(&self, changes: &Map<String, Value>) -> Result<Self, ModelParametersError> {
         let Ok(Value::Object(mut document)) = serde_json::to_value(self) else {
             return Ok(self.clone());
         };
@@ -184,7 +184,7 @@ fn patch(
             document.remove(key);
         }
     }
-    Ok(file::typed(document).0)
+    Ok(file::read_typed(document).0)
 }
 
 fn check_range(row: &SamplingParameter, value: Option<f64>) -> Result<(), ModelParametersError> {
@@ -240,7 +240,7 @@ fn is_no_name(text: &str) -> bool {
 }
 
 fn read(path: &Path) -> Result<ModelParameters, Error> {
-    Ok(file::typed(&file::read_document(path)?).0)
+    Ok(file::read_typed(&file::read_document(path)?).0)
 }
 
 /// The parameters of all models. What others write is seen at the next question.
@@ -424,7 +424,7 @@ mod tests {
     #[test]
     fn a_value_is_read_as_people_write_it_and_told_of_in_words_of_json() {
         let none = ModelParameters::default();
-        let read = none.patched(&map(&json!({"maxTokens": 64.0, "topK": 20.0})));
+        let read = none.with_patch(&map(&json!({"maxTokens": 64.0, "topK": 20.0})));
         let read = read.unwrap();
         assert_eq!((read.max_tokens, read.sampling.top_k), (Some(64), Some(20)));
         for (key, value, reason) in [
@@ -436,7 +436,7 @@ mod tests {
                 "expected an object, got a list",
             ),
         ] {
-            let error = none.patched(&map(&json!({key: value}))).unwrap_err();
+            let error = none.with_patch(&map(&json!({key: value}))).unwrap_err();
             let expected = format!("`{key}` cannot be that: {reason}");
             assert_eq!(error.to_string(), expected);
         }

@@ -146,10 +146,10 @@ pub(crate) fn find_broken(
     let Ok(values) = serde_json::to_value(settings) else {
         return None;
     };
-    let changed = SETTINGS.iter().filter(|row| changes.contains_key(row.key));
-    changed
-        .filter_map(|row| Some((row.key.to_owned(), row.control.refuse(&values[row.key])?)))
-        .next()
+    SETTINGS
+        .iter()
+        .filter(|row| changes.contains_key(row.key))
+        .find_map(|row| Some((row.key.to_owned(), row.control.refuse(&values[row.key])?)))
 }
 
 impl Control {

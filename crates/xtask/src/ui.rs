@@ -22,7 +22,7 @@ fn folder() -> PathBuf {
 pub(crate) fn build() -> Result<()> {
     let folder = folder();
     let index = folder.join("dist/index.html");
-    if let Some(built) = modified(&index)
+    if let Some(built) = read_modified(&index)
         && newest(&folder)? < built
     {
         return Ok(());
@@ -71,13 +71,13 @@ fn newest(folder: &Path) -> Result<SystemTime> {
         let changed = if entry.file_type()?.is_dir() {
             self::newest(&path)?
         } else {
-            modified(&path).unwrap_or(SystemTime::now())
+            read_modified(&path).unwrap_or(SystemTime::now())
         };
         newest = newest.max(changed);
     }
     Ok(newest)
 }
 
-fn modified(path: &Path) -> Option<SystemTime> {
+fn read_modified(path: &Path) -> Option<SystemTime> {
     fs::metadata(path).ok()?.modified().ok()
 }

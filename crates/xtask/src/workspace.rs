@@ -90,7 +90,7 @@ pub(crate) struct Locked {
 }
 
 /// Finds a registry package in `Cargo.lock`.
-pub(crate) fn locked(package: &str) -> Result<Locked> {
+pub(crate) fn read_locked(package: &str) -> Result<Locked> {
     let path = root().join("Cargo.lock");
     let text =
         fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;

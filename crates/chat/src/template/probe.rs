@@ -249,7 +249,7 @@ impl<R: Fn(Vec<Value>) -> Option<String>> Probe<R> {
     /// elsewhere.
     fn shows_somewhere(&self, shape: Shape, messages: &[Message]) -> bool {
         self.render(shape, messages)
-            .is_some_and(|text| said(messages).all(|needle| text.contains(needle)))
+            .is_some_and(|text| find_needles(messages).all(|needle| text.contains(needle)))
     }
 
     /// Returns whether a turn looks different from a turn of another role.
@@ -283,7 +283,7 @@ fn improve(shape: &mut Shape, does: impl Fn(Shape) -> bool, changes: &[fn(&mut S
 
 fn in_order(text: &str, messages: &[Message]) -> bool {
     let mut rest = text;
-    said(messages).all(|needle| match rest.split_once(needle) {
+    find_needles(messages).all(|needle| match rest.split_once(needle) {
         Some((_, after)) => {
             rest = after;
             true
@@ -293,7 +293,7 @@ fn in_order(text: &str, messages: &[Message]) -> bool {
 }
 
 /// The needles of a conversation, which uses them from the first on.
-fn said(messages: &[Message]) -> impl Iterator<Item = &'static str> {
+fn find_needles(messages: &[Message]) -> impl Iterator<Item = &'static str> {
     let mut written = String::new();
     for message in messages {
         written.push_str(&message.joined_text());

@@ -92,7 +92,7 @@ impl Reasoning {
             .collect();
         let effort = EFFORT_VARIABLES
             .into_iter()
-            .map(|name| (name, named_efforts(source)))
+            .map(|name| (name, find_efforts(source)))
             .map(|(name, mut known)| {
                 known.retain(|effort| !can_be_tried || with(name, Some(json!(effort))).is_some());
                 (name, known)
@@ -164,7 +164,7 @@ fn mentions(source: &str, name: &str) -> bool {
 }
 
 /// Efforts that a template has as words of its own; a single one is only its default.
-fn named_efforts(source: &str) -> Vec<&'static str> {
+fn find_efforts(source: &str) -> Vec<&'static str> {
     let named: Vec<_> = EFFORTS
         .into_iter()
         .filter(|effort| {
@@ -206,7 +206,7 @@ mod tests {
         Reasoning::probe(&source, &names, |variables| Some(format!("{variables:?}")))
     }
 
-    fn given(reasoning: &Reasoning, enabled: Option<bool>, effort: Option<&str>) -> Value {
+    fn read_variables(reasoning: &Reasoning, enabled: Option<bool>, effort: Option<&str>) -> Value {
         let options = ReasoningOptions {
             enabled,
             effort: effort.map(str::to_owned),
@@ -226,11 +226,15 @@ mod tests {
             ("max", "high"),
         ] {
             let told = json!({"reasoning_effort": told});
-            assert_eq!(given(&gpt_oss, Some(true), Some(asked)), told, "{asked}");
+            assert_eq!(
+                read_variables(&gpt_oss, Some(true), Some(asked)),
+                told,
+                "{asked}"
+            );
         }
         let qwen = reasoning("in ('xhigh', 'medium', 'low')", &["reasoning_effort"]);
         let told = json!({"reasoning_effort": "xhigh"});
-        assert_eq!(given(&qwen, None, Some("high")), told);
+        assert_eq!(read_variables(&qwen, None, Some("high")), told);
         assert!(!qwen.has_switch());
     }
 
@@ -239,21 +243,21 @@ mod tests {
         let mistral = reasoning("in ['none', 'high']", &["reasoning_effort"]);
         assert!(mistral.has_switch());
         let told = json!({"reasoning_effort": "none"});
-        assert_eq!(given(&mistral, Some(false), Some("high")), told);
+        assert_eq!(read_variables(&mistral, Some(false), Some("high")), told);
     }
 
     #[test]
     fn each_switch_gets_its_own_words() {
         let qwen = reasoning("", &["enable_thinking", "messages"]);
         assert_eq!(
-            given(&qwen, Some(false), Some("low")),
+            read_variables(&qwen, Some(false), Some("low")),
             json!({"enable_thinking": false})
         );
-        assert_eq!(given(&qwen, None, None), json!({}));
+        assert_eq!(read_variables(&qwen, None, None), json!({}));
         let seed = reasoning("", &["thinking_budget"]);
-        assert_eq!(given(&seed, Some(true), None), json!({}));
+        assert_eq!(read_variables(&seed, Some(true), None), json!({}));
         assert_eq!(
-            given(&seed, Some(false), None),
+            read_variables(&seed, Some(false), None),
             json!({"thinking_budget": 0})
         );
         let budget = ReasoningOptions {
@@ -274,18 +278,18 @@ mod tests {
             Some(format!("{}", mode == Some("disabled")))
         });
         let told = json!({"thinking_mode": "disabled"});
-        assert_eq!(given(&minimax, Some(false), None), told);
+        assert_eq!(read_variables(&minimax, Some(false), None), told);
     }
 
     #[test]
     fn flags_hold_up_to_their_effort() {
         let nemotron = reasoning("", &["low_effort"]);
         assert_eq!(
-            given(&nemotron, None, Some("minimal")),
+            read_variables(&nemotron, None, Some("minimal")),
             json!({"low_effort": true})
         );
         assert_eq!(
-            given(&nemotron, None, Some("medium")),
+            read_variables(&nemotron, None, Some("medium")),
             json!({"low_effort": false})
         );
     }

@@ -58,7 +58,7 @@ pub(super) fn tell_turns(turns: &mut Vec<Message>) {
             } else {
                 "\n"
             };
-            let call = generic::written_call(&call.name, arguments);
+            let call = generic::write_call(&call.name, arguments);
             turn.content.push(ContentPart::Text(format!("{gap}{call}")));
         }
         if is_result {
@@ -86,7 +86,7 @@ fn tools_text(tools: &[ToolDefinition]) -> String {
         text.push('\n');
     }
     text.push_str("\nTo call a tool, write its name and arguments like this, and then stop:\n");
-    text.push_str(&generic::written_call("name", r#"{"argument": "value"}"#));
+    text.push_str(&generic::write_call("name", r#"{"argument": "value"}"#));
     text.push_str(
         "\nWrite one such block for each call. The next message has the results, each between \
          <tool_response> and </tool_response>. If you need no tool, answer in plain text.",
@@ -129,7 +129,7 @@ fn member(keyword: &str, value: &Value) -> Value {
         _ if DATA.contains(&keyword) => value.clone(),
         Value::Object(schemas) if MAPS.contains(&keyword) => schemas
             .iter()
-            .map(|(name, schema)| (name.clone(), brief(&untitled(name, schema))))
+            .map(|(name, schema)| (name.clone(), brief(&drop_title(name, schema))))
             .collect::<Map<_, _>>()
             .into(),
         other => brief(other),
@@ -137,7 +137,7 @@ fn member(keyword: &str, value: &Value) -> Value {
 }
 
 /// The schema without a title that repeats the name it goes by.
-fn untitled(name: &str, schema: &Value) -> Value {
+fn drop_title(name: &str, schema: &Value) -> Value {
     let mut schema = schema.clone();
     let letters = |text: &str| {
         let letters = text.chars().filter(|c| c.is_alphanumeric());

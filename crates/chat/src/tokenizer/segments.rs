@@ -45,7 +45,7 @@ impl Tokenizer {
     }
 
     /// Special tokens that [`Self::join`] adds.
-    pub(crate) fn special_tokens_added(&self, is_pair: bool) -> usize {
+    pub(crate) fn count_special_tokens(&self, is_pair: bool) -> usize {
         self.inner
             .get_post_processor()
             .map_or(0, |processor| processor.added_tokens(is_pair))

@@ -50,7 +50,7 @@ pub(crate) async fn run(
     } else {
         ProgressBar::hidden()
     };
-    let asked = interrupt::asked_to_end()?;
+    let asked = interrupt::listen_for_end()?;
     let is_stopped = Arc::new(AtomicBool::new(false));
     let mut import = tokio::task::spawn_blocking({
         let (is_stopped, bar) = (is_stopped.clone(), bar.clone());

@@ -105,7 +105,7 @@ pub(crate) async fn run(
         ..AppOptions::default()
     };
     // This comes before the greeting, since its reader may ask for the end at once.
-    let asked = interrupt::asked_to_end()?;
+    let asked = interrupt::listen_for_end()?;
     let app = App::start(host.clone(), options, Owner::Cli).await?;
     let door = DoorOptions {
         host: arguments.host,

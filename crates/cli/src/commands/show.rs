@@ -26,7 +26,7 @@ pub(crate) async fn run(
     output: Output,
 ) -> anyhow::Result<ExitCode> {
     let entry = host.library.find(&arguments.model)?;
-    let held = held_weights(host, &entry.id).await;
+    let held = ask_for_weights(host, &entry.id).await;
     let planned = entry.card().map(|card| host.weights_plan(card));
     let has_template = has_chat_template(&entry.path);
     if output.is_json() {
@@ -73,7 +73,7 @@ pub(crate) async fn run(
 }
 
 /// How the running server holds the model, when it does.
-async fn held_weights(host: &Host, id: &str) -> Option<String> {
+async fn ask_for_weights(host: &Host, id: &str) -> Option<String> {
     let remote = Remote::of_record(host, &running(&host.home)?).ok()?;
     let status = remote.status().await.ok()?;
     let models = status["models"].as_array()?;

@@ -94,7 +94,7 @@ impl<'a> Answer<'a> {
                 model,
                 prompt_tokens,
                 cached_tokens,
-            } => self.started(model, prompt_tokens, cached_tokens),
+            } => self.start(model, prompt_tokens, cached_tokens),
             GenerationEvent::Prefill { processed, total } => {
                 let mut steps = self.go_on();
                 steps.push(Step::Tell(ChatEvent::Prefill {
@@ -119,7 +119,7 @@ impl<'a> Answer<'a> {
                 };
                 Vec::new()
             }
-            GenerationEvent::Completed { usage, timings } => self.completed(usage, timings, now),
+            GenerationEvent::Completed { usage, timings } => self.complete(usage, timings, now),
         }
     }
 
@@ -139,7 +139,7 @@ impl<'a> Answer<'a> {
         Some(message)
     }
 
-    fn started(&mut self, model: String, total: u32, cached: u32) -> Vec<Step> {
+    fn start(&mut self, model: String, total: u32, cached: u32) -> Vec<Step> {
         self.cached_tokens = cached;
         if let Some(draft) = &mut self.draft {
             draft.message.model = Some(model.clone());
@@ -301,7 +301,7 @@ impl<'a> Answer<'a> {
         vec![Step::Tell(self.begin())]
     }
 
-    fn completed(&mut self, usage: Usage, timings: Timings, now: Instant) -> Vec<Step> {
+    fn complete(&mut self, usage: Usage, timings: Timings, now: Instant) -> Vec<Step> {
         let usage = TokenCounts {
             prompt_tokens: usage.prompt_tokens,
             cached_tokens: usage.cached_tokens,

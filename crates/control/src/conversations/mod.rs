@@ -81,11 +81,11 @@ impl ConversationSources {
     ) -> Result<store::Conversation, Problem> {
         let store = self.store.clone();
         let conversation = tokio::task::spawn_blocking(move || store.edit(id, edit)).await??;
-        self.changed(id);
+        self.announce(id);
         Ok(conversation)
     }
 
-    fn changed(&self, id: Uuid) {
+    fn announce(&self, id: Uuid) {
         self.events
             .publish(Event::ConversationChanged { id: id_text(id) });
     }
@@ -199,18 +199,18 @@ async fn create_conversation(
     State(sources): State<Arc<ConversationSources>>,
     Body(new): Body<NewConversation>,
 ) -> Result<(StatusCode, Json<Conversation>), Problem> {
-    let conversation = begun(new)?;
+    let conversation = begin(new)?;
     let store = sources.store.clone();
     let conversation = tokio::task::spawn_blocking(move || {
         store.create(&conversation)?;
         Ok::<_, store::Error>(conversation)
     })
     .await??;
-    sources.changed(conversation.id);
+    sources.announce(conversation.id);
     Ok((StatusCode::CREATED, Json(conversation.into())))
 }
 
-fn begun(new: NewConversation) -> Result<store::Conversation, Problem> {
+fn begin(new: NewConversation) -> Result<store::Conversation, Problem> {
     if let Some(parameters) = &new.parameters {
         parameters::check(parameters, "parameters.")?;
     }
@@ -298,7 +298,7 @@ fn apply(patch: ConversationPatch, conversation: &mut store::Conversation) -> Re
         Some(Value::Object(changes)) => {
             let now = conversation.parameters.take().unwrap_or_default();
             let now = now
-                .patched(&changes)
+                .with_patch(&changes)
                 .map_err(|error| parameters::refusal(error, "parameters."))?;
             parameters::check(&now, "parameters.")?;
             conversation.parameters = (now != ModelParameters::default()).then_some(now);

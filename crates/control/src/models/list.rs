@@ -212,7 +212,7 @@ impl Snapshot {
     pub(super) async fn show(&self, models: &Models, entry: &Entry) -> Model {
         let card = entry.card();
         let model_type = card.map(|card| card.model_type.clone());
-        let unsupported_reason = card.and_then(|card| models.unsupported_reason(card));
+        let unsupported_reason = card.and_then(|card| models.find_reason(card));
         let capabilities = match card {
             Some(card) if unsupported_reason.is_none() => {
                 Capabilities::of(card, &models.traits(card).await)
@@ -256,22 +256,22 @@ impl Snapshot {
 
 impl Models {
     /// Why the engine cannot load a model.
-    fn unsupported_reason(&self, card: &ModelCard) -> Option<String> {
+    fn find_reason(&self, card: &ModelCard) -> Option<String> {
         let known = match card.task {
             ModelTask::Generate => &self.model_types,
             ModelTask::Embed | ModelTask::Rerank => &self.encoder_types,
         };
-        (!known.contains(&&*card.model_type)).then(|| unsupported(&card.model_type))
+        (!known.contains(&&*card.model_type)).then(|| describe_unsupported(&card.model_type))
     }
 
     /// Why the engine cannot load an architecture, for whatever task.
     pub(crate) fn unsupported_architecture(&self, model_type: &str) -> Option<String> {
         let mut known = self.model_types.iter().chain(&self.encoder_types);
-        (!known.any(|known| *known == model_type)).then(|| unsupported(model_type))
+        (!known.any(|known| *known == model_type)).then(|| describe_unsupported(model_type))
     }
 }
 
-fn unsupported(model_type: &str) -> String {
+fn describe_unsupported(model_type: &str) -> String {
     format!("models of the architecture `{model_type}` cannot be run by this version yet")
 }
 

@@ -7,7 +7,7 @@ use futures::{Stream, StreamExt};
 use macmlx_control::{
     downloads,
     events::Event,
-    guarded,
+    guard,
     hub::{self, HubSources},
 };
 use macmlx_store::{
@@ -102,7 +102,7 @@ impl Place {
             .with_state(Arc::new(sources))
             .merge(downloads::routes().with_state(jobs));
         Self {
-            router: guarded(TOKEN.into(), routes),
+            router: guard(TOKEN.into(), routes),
             running,
             double,
             task,

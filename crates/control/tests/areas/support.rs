@@ -23,7 +23,7 @@ use macmlx_control::{
     Activity, Counted,
     door::{self, ClosedDoor, DoorState, Openness},
     events::{self, Events},
-    guarded,
+    guard,
     keys::{self, Keys},
     logs,
     models::{self, Models, TraitsCache},
@@ -196,7 +196,7 @@ impl Running {
             .merge(keys::routes().with_state(Arc::new(key_sources)))
             .merge(logs::routes().with_state(logs.clone()));
         Self {
-            router: guarded(TOKEN.into(), routes),
+            router: guard(TOKEN.into(), routes),
             folder,
             home,
             stopped,

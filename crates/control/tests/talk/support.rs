@@ -13,7 +13,7 @@ use macmlx_control::{
     chat::{self, Chat},
     conversations::{self, ConversationSources},
     events::Events,
-    guarded,
+    guard,
     parameters::{self, ParameterSources},
 };
 use macmlx_inference::{
@@ -87,7 +87,7 @@ impl Running {
                 events: events.clone(),
             })));
         Self {
-            router: guarded("secret".into(), routes),
+            router: guard("secret".into(), routes),
             folder,
             events,
             aliases,

@@ -83,7 +83,7 @@ pub(super) fn next(requests: &[Rest<'_>], batches: u64, budget: usize) -> Vec<Pi
 }
 
 /// Tokens that a batch of these takes, padding included.
-pub(super) fn padded(picks: &[Pick]) -> usize {
+pub(super) fn count_padded(picks: &[Pick]) -> usize {
     let width = picks.iter().map(|pick| pick.text.length).max();
     width.unwrap_or(0) * picks.len()
 }
@@ -233,7 +233,7 @@ mod tests {
                 .collect();
             let picks = next(&rests, batches, 128);
             assert!(!picks.is_empty());
-            assert!(padded(&picks) <= 128 || picks.len() == 1, "{picks:?}");
+            assert!(count_padded(&picks) <= 128 || picks.len() == 1, "{picks:?}");
             for pick in picks {
                 left[pick.request].retain(|text| *text != pick.text);
             }

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use super::{
     batches::{self, Pick, Rest},
     entry::{Encoded, Encoding, Entry, Job, Work},
-    rows::{forward, shortened},
+    rows::{forward, shorten},
 };
 use crate::{
     job::{Ready, invalid},
@@ -191,7 +191,7 @@ impl Queue {
         match self.rows(picks, encoder) {
             Ok(rows) => self.take(picks, rows),
             Err(InferenceError::OutOfMemory { message }) if picks.len() > 1 => {
-                let tokens = batches::padded(picks);
+                let tokens = batches::count_padded(picks);
                 tracing::warn!(
                     model = card.id,
                     tokens,
@@ -266,7 +266,7 @@ impl Queue {
                 job.waiting = None;
                 job.rest.retain(|text| text.index != pick.text.index);
                 job.rows[pick.text.index] = match job.draft.dimensions {
-                    Some(dimensions) => shortened(row, dimensions),
+                    Some(dimensions) => shorten(row, dimensions),
                     None => row,
                 };
             }

@@ -27,7 +27,7 @@ pub(super) fn forward(encoder: &dyn Encoder, texts: &[EncoderText<'_>]) -> Resul
 }
 
 /// The first features, scaled to length 1.
-pub(super) fn shortened(mut row: Vec<f32>, dimensions: u32) -> Vec<f32> {
+pub(super) fn shorten(mut row: Vec<f32>, dimensions: u32) -> Vec<f32> {
     row.truncate(dimensions as usize);
     let length = row
         .iter()

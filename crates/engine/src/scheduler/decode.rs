@@ -64,7 +64,7 @@ const STEPS_PER_CLEARING: u64 = 256;
 impl Scheduler {
     /// Queues the next step and takes in the one before.
     pub(super) fn decode(&mut self) {
-        self.turns.decoded();
+        self.turns.note_decode();
         self.steps += 1;
         if let Err(error) = self.step() {
             self.recover_decode(error);

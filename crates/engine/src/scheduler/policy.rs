@@ -40,7 +40,7 @@ pub(crate) struct Turns {
 
 impl Turns {
     /// A prefill chunk was computed.
-    pub(crate) fn prefilled(&mut self) {
+    pub(crate) fn note_prefill(&mut self) {
         *self = Self {
             decode_is_due: true,
             encode_is_due: true,
@@ -48,12 +48,12 @@ impl Turns {
     }
 
     /// A decode step was computed.
-    pub(crate) fn decoded(&mut self) {
+    pub(crate) fn note_decode(&mut self) {
         self.decode_is_due = false;
     }
 
     /// Encoders had their step.
-    pub(crate) fn encoded(&mut self) {
+    pub(crate) fn note_encode(&mut self) {
         *self = Self {
             decode_is_due: true,
             encode_is_due: false,
@@ -335,15 +335,15 @@ mod tests {
             };
             match next(&state) {
                 Action::Prefill(_) => {
-                    turns.prefilled();
+                    turns.note_prefill();
                     'p'
                 }
                 Action::Decode => {
-                    turns.decoded();
+                    turns.note_decode();
                     'd'
                 }
                 Action::Encode => {
-                    turns.encoded();
+                    turns.note_encode();
                     'e'
                 }
                 other => panic!("{other:?}"),

@@ -57,7 +57,7 @@ impl Scheduler {
 
     /// Computes one chunk.
     pub(super) fn prefill(&mut self, shares: &[Share]) {
-        self.turns.prefilled();
+        self.turns.note_prefill();
         self.chunks += 1;
         if let Err(error) = self.compute_chunk(shares) {
             let indices: Vec<usize> = shares.iter().map(|share| share.index).collect();

@@ -364,7 +364,7 @@ impl Owner for Scheduler {
             Action::Prefill(shares) => self.prefill(&shares),
             Action::Decode => self.decode(),
             Action::Encode => {
-                self.turns.encoded();
+                self.turns.note_encode();
                 let share = if self.decoding.is_empty() {
                     1
                 } else {

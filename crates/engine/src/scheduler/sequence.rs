@@ -64,13 +64,13 @@ impl Choice {
     }
 
     /// Tokens generated and known to the host.
-    pub(super) fn generated(&self) -> usize {
+    pub(super) fn count_generated(&self) -> usize {
         self.history.len() - self.prompt_length
     }
 
     /// The token now computed, if any, is the last one the request may have.
     pub(super) fn ends_with_next(&self) -> bool {
-        self.generated() + 1 >= self.request.borrow().end.max_tokens as usize
+        self.count_generated() + 1 >= self.request.borrow().end.max_tokens as usize
     }
 
     /// The host must see the token now computed before anything can be computed from it: it may be
@@ -94,7 +94,7 @@ impl Choice {
     /// `in_flight` tokens are not yet in the history; `last`
     /// is the one just before, if the sampler has not seen it.
     pub(super) fn row<'a>(&'a mut self, in_flight: usize, last: Option<&'a Array>) -> Row<'a> {
-        let index = self.generated() + in_flight;
+        let index = self.count_generated() + in_flight;
         let logprobs = self.request.borrow().logprobs.map(|logprobs| logprobs.top);
         let allowed = match self.constrained.as_mut().map(Constrained::allowed) {
             Some(Ok(allowed)) => Some(allowed),
@@ -145,7 +145,7 @@ impl Choice {
                 return true;
             }
         };
-        let is_full = self.generated() >= request.end.max_tokens as usize;
+        let is_full = self.count_generated() >= request.end.max_tokens as usize;
         drop(request);
         if self.output.is_stopped() || is_complete {
             self.finish(FinishReason::Stop);

@@ -31,7 +31,7 @@ pub(super) fn build(
         "version": "1.0",
         "truncation": null,
         "padding": null,
-        "added_tokens": vocabulary.added(),
+        "added_tokens": vocabulary.list_added(),
         "normalizer": family.normalizer,
         "pre_tokenizer": family.pre_tokenizer,
         "post_processor": special.template(vocabulary),

@@ -120,7 +120,7 @@ impl<'a> Vocabulary<'a> {
     }
 
     /// Tokens that are found in text before any splitting.
-    fn added(&self) -> Value {
+    fn list_added(&self) -> Value {
         self.iter()
             .filter_map(|(id, token, kind)| {
                 let is_special = match kind {

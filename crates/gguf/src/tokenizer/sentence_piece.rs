@@ -59,7 +59,7 @@ pub(super) fn build(
         "version": "1.0",
         "truncation": null,
         "padding": null,
-        "added_tokens": vocabulary.added(),
+        "added_tokens": vocabulary.list_added(),
         "normalizer": normalizer,
         "pre_tokenizer": null,
         "post_processor": special.template(vocabulary),

@@ -138,7 +138,7 @@ impl Server {
     }
 
     /// Returns once it does not start for the first time any more.
-    pub(crate) async fn settled(&self) {
+    pub(crate) async fn wait_until_settled(&self) {
         let mut live = self.shared.live.subscribe();
         let _ = live
             .wait_for(|live| live.state != ServerState::Starting || live.failures > 0)

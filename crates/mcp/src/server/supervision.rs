@@ -181,7 +181,7 @@ async fn run(shared: &Arc<Shared>, transport: &dyn Transport, stop: &Cancellatio
         }
     });
     let status = match (&reason, &mut process) {
-        (Some(_), Some(process)) => process.ended().await,
+        (Some(_), Some(process)) => process.wait_for_end().await,
         _ => None,
     };
     cancel.cancel();

@@ -86,7 +86,7 @@ impl ToolLoop {
     }
 
     /// The tools this request's model is to be told of.
-    async fn offered(
+    async fn choose_tools(
         &self,
         model: &Arc<ModelCard>,
         request: &GenerateRequest,
@@ -97,7 +97,7 @@ impl ToolLoop {
         if chat.tool_choice == ToolChoice::None {
             return Ok(Vec::new());
         }
-        let mut tools = self.pool.offered().await;
+        let mut tools = self.pool.list_offered().await;
         // A client's own tools keep their names.
         tools.retain(|tool| chat.tools.iter().all(|own| own.name != tool.full_name));
         if let ToolChoice::Named(name) = &chat.tool_choice
@@ -133,7 +133,7 @@ impl Layer for ToolLoop {
         mut request: GenerateRequest,
     ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
         async move {
-            let tools = self.offered(&model, &request).await?;
+            let tools = self.choose_tools(&model, &request).await?;
             let Prompt::Chat(chat) = &mut request.prompt else {
                 return self.inner.generate(model, request).await;
             };

@@ -65,7 +65,7 @@ impl Transport for Stdio {
                     service,
                     process: Some(process),
                 }),
-                Err(error) => Err(match process.ended().await {
+                Err(error) => Err(match process.wait_for_end().await {
                     Some(status) => OpenError::Exited { status },
                     None => OpenError::Handshake {
                         reason: error.to_string(),

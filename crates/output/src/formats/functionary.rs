@@ -94,7 +94,7 @@ impl Format for FunctionaryV32 {
         let text = Symbol::sequence([&all, &text]);
         let call = CALL.call(rules, wanted.tools);
         let part = Symbol::one_of([&text, &Symbol::sequence([&call, &marker])]);
-        let part = rules.rule(&part).repeated();
+        let part = rules.rule(&part).repeat();
         let last = rules.text(&Pattern::any().without(&[">>>"]));
         let last = Symbol::one_of([&Symbol::sequence([&all, &last]), &call]);
         let parts = Symbol::sequence([&part, &last]);

@@ -31,7 +31,7 @@ static READ: JsonFormat = JsonFormat {
 pub(super) struct Generic;
 
 /// A call as the grammar has models write it. `arguments`: JSON text.
-pub fn written_call(name: &str, arguments: &str) -> String {
+pub fn write_call(name: &str, arguments: &str) -> String {
     let (head, tail) = around_arguments(name);
     format!("{OPEN}{head}{arguments}{tail}")
 }

@@ -119,11 +119,11 @@ fn messages(rules: &mut Rules<'_>, channels: &[&str]) -> Symbol {
         .iter()
         .map(|channel| rules.literal(&format!("{CHANNEL}{channel}{MESSAGE}")))
         .collect();
-    let text = rules.ended(&Pattern::any().without(&MARKERS), "<|end|>");
+    let text = rules.end_with(&Pattern::any().without(&MARKERS), "<|end|>");
     let message = Symbol::sequence([&Symbol::one_of(&heads), &text]);
     let message = rules.rule(&message);
     let next = Symbol::sequence([&rules.literal(ROLE), &message]);
-    let next = rules.rule(&next).repeated();
+    let next = rules.rule(&next).repeat();
     // The last message begins where the first one did.
     let is_begun = rules.opened() == ROLE;
     let last = rules.literal(if is_begun { ROLE } else { "" });

@@ -38,7 +38,7 @@ pub struct Callable<'a> {
 }
 
 impl Calls {
-    pub fn marked(open: impl Into<String>, body: Symbol) -> Self {
+    pub fn with_marker(open: impl Into<String>, body: Symbol) -> Self {
         Self {
             marked: Some(Marked {
                 open: open.into(),
@@ -68,7 +68,7 @@ impl<'a> Callable<'a> {
         if self.tool.strict {
             return Parameters::of(schema, schema, true);
         }
-        let schema = schema::loosened(schema)?;
+        let schema = schema::loosen(schema)?;
         Parameters::of(&schema, &schema, false)
     }
 }

@@ -145,7 +145,7 @@ fn free(
         rules.literal("")
     } else {
         let marked = Symbol::sequence([&text, &Symbol::one_of(&silent)]);
-        rules.rule(&marked).repeated()
+        rules.rule(&marked).repeat()
     };
     let led = rules.rule(&led);
     let rest = Symbol::sequence([&led, &text]);
@@ -153,12 +153,12 @@ fn free(
         let bare: Vec<Symbol> = calls.bare.iter().cloned().chain([rest]).collect();
         return Symbol::one_of(&bare);
     };
-    let head = rules.ended(&prose, open);
+    let head = rules.end_with(&prose, open);
     let called = rules.rule(&Symbol::sequence([&led, &head, body]));
     let marked = if format.is_told() {
         Symbol::one_of([&called, &rest])
     } else {
-        Symbol::sequence([&called.repeated(), &rest])
+        Symbol::sequence([&called.repeat(), &rest])
     };
     match &calls.bare {
         Some(bare) => Symbol::one_of([bare, &marked]),

@@ -51,12 +51,12 @@ const DEPTH_LIMIT: usize = 3;
 /// Returns the schema without unknown formats, and with references among the branches of `oneOf`
 /// resolved: llguidance takes `oneOf` where it sees that no two branches can both be satisfied, and
 /// does not look through references. Unions told apart by a tag are written so.
-pub(super) fn prepared(schema: &Value) -> Value {
+pub(super) fn prepare(schema: &Value) -> Value {
     let schema = plain::schema(schema);
-    rewritten(&schema, &schema, DEPTH_LIMIT)
+    rewrite(&schema, &schema, DEPTH_LIMIT)
 }
 
-fn rewritten(schema: &Value, root: &Value, depth: usize) -> Value {
+fn rewrite(schema: &Value, root: &Value, depth: usize) -> Value {
     match schema {
         Value::Object(keywords) => {
             let mut kept: Map<String, Value> = keywords
@@ -71,7 +71,7 @@ fn rewritten(schema: &Value, root: &Value, depth: usize) -> Value {
         }
         Value::Array(items) => {
             let items = items.iter();
-            Value::Array(items.map(|item| rewritten(item, root, depth)).collect())
+            Value::Array(items.map(|item| rewrite(item, root, depth)).collect())
         }
         other => other.clone(),
     }
@@ -85,7 +85,7 @@ fn member(keyword: &str, value: &Value, root: &Value, depth: usize) -> Value {
             let members = members.iter();
             Value::Object(
                 members
-                    .map(|(name, schema)| (name.clone(), rewritten(schema, root, depth)))
+                    .map(|(name, schema)| (name.clone(), rewrite(schema, root, depth)))
                     .collect(),
             )
         }
@@ -94,13 +94,13 @@ fn member(keyword: &str, value: &Value, root: &Value, depth: usize) -> Value {
             Value::Array(
                 branches
                     .map(|branch| match target(branch, root) {
-                        Some(target) => rewritten(target, root, depth - 1),
-                        None => rewritten(branch, root, depth),
+                        Some(target) => rewrite(target, root, depth - 1),
+                        None => rewrite(branch, root, depth),
                     })
                     .collect(),
             )
         }
-        _ => rewritten(value, root, depth),
+        _ => rewrite(value, root, depth),
     }
 }
 
@@ -141,7 +141,7 @@ mod tests {
             "properties": {"format": {}, "b": {"format": "uuid"}},
             "enum": [{"format": "path"}],
         });
-        assert_eq!(prepared(&schema), expected);
+        assert_eq!(prepare(&schema), expected);
     }
 
     #[test]
@@ -150,7 +150,7 @@ mod tests {
             "oneOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}, {"type": "null"}],
             "$defs": {"a": {"const": 1}, "b": {"oneOf": [{"$ref": "#"}]}},
         });
-        let prepared = prepared(&schema);
+        let prepared = prepare(&schema);
         assert_eq!(prepared["oneOf"][0], json!({"const": 1}));
         assert_eq!(prepared["oneOf"][2], json!({"type": "null"}));
         // A schema within itself has an end.

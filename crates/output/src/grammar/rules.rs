@@ -61,7 +61,7 @@ impl Symbol {
 
     /// Any number of times, none included.
     #[must_use]
-    pub fn repeated(&self) -> Self {
+    pub fn repeat(&self) -> Self {
         Self(format!("({self})*"))
     }
 }
@@ -95,7 +95,7 @@ impl<'a> Rules<'a> {
 
     /// Gives an expression a name. What is used more than once should have one.
     pub fn rule(&mut self, symbol: &Symbol) -> Symbol {
-        self.named("", &symbol.0)
+        self.add_rule("", &symbol.0)
     }
 
     /// A rule that may stand in its own definition.
@@ -145,11 +145,11 @@ impl<'a> Rules<'a> {
 
     /// Any text up to the first `close`, and that.
     pub fn until(&mut self, close: &str) -> Symbol {
-        self.ended(&Pattern::any().without(&[close]), close)
+        self.end_with(&Pattern::any().without(&[close]), close)
     }
 
     /// A text of the pattern and `close` behind it, where this stands first.
-    pub fn ended(&mut self, pattern: &Pattern, close: &str) -> Symbol {
+    pub fn end_with(&mut self, pattern: &Pattern, close: &str) -> Symbol {
         let special = self.first_special(close);
         let (head, tail) = close.split_at(special.map_or(close.len(), |(at, ..)| at));
         let text = if head.is_empty() {
@@ -159,7 +159,7 @@ impl<'a> Rules<'a> {
         };
         let text = self.terminal(&text);
         if tail.is_empty() {
-            return self.named("[lazy]", &text.0);
+            return self.add_rule("[lazy]", &text.0);
         }
         // A special token ends any text before it.
         Symbol::sequence([&text, &self.literal(tail)])
@@ -173,13 +173,13 @@ impl<'a> Rules<'a> {
     /// JSON text that a schema accepts.
     pub fn json(&mut self, schema: &Value) -> Symbol {
         let schema = schema::with_options(schema, false);
-        self.named("", &format!("%json {schema}"))
+        self.add_rule("", &format!("%json {schema}"))
     }
 
     /// JSON text that a schema accepts as far as it can be enforced.
     pub fn loose_json(&mut self, schema: &Value) -> Symbol {
         let schema = schema::enforceable(schema, false, &json!({}));
-        self.named("", &format!("%json {schema}"))
+        self.add_rule("", &format!("%json {schema}"))
     }
 
     /// Returns the rule for the JSON text of one of a tool's parameters: what `schema` accepts when
@@ -187,13 +187,13 @@ impl<'a> Rules<'a> {
     /// schemas that are not meant to be enforced.
     pub fn value(&mut self, callable: Callable<'_>, schema: &Value) -> Symbol {
         let schema = schema::enforceable(schema, callable.tool.strict, &json!({}));
-        self.named("", &format!("%json {schema}"))
+        self.add_rule("", &format!("%json {schema}"))
     }
 
     /// The arguments object of a call as JSON, enforced as [`Self::value`] says.
     pub fn arguments(&mut self, callable: Callable<'_>) -> Symbol {
         let schema = schema::of_arguments(callable.tool);
-        self.named("", &format!("%json {schema}"))
+        self.add_rule("", &format!("%json {schema}"))
     }
 
     /// A call as one JSON object of a name and the arguments.
@@ -204,15 +204,15 @@ impl<'a> Rules<'a> {
         arguments_key: &str,
     ) -> Symbol {
         let schema = schema::of_call(callable.tool, name_key, arguments_key);
-        self.named("", &format!("%json {schema}"))
+        self.add_rule("", &format!("%json {schema}"))
     }
 
     /// What a whole Lark grammar of its own accepts.
     pub(super) fn grammar(&mut self, lark: &str) -> Symbol {
-        self.named("", &format!("%lark {{\n{lark}\n}}"))
+        self.add_rule("", &format!("%lark {{\n{lark}\n}}"))
     }
 
-    fn named(&mut self, attributes: &str, body: &str) -> Symbol {
+    fn add_rule(&mut self, attributes: &str, body: &str) -> Symbol {
         self.count += 1;
         let name = format!("rule_{}", self.count);
         let _ = writeln!(self.text, "{name}{attributes}: {body}");

@@ -4,7 +4,7 @@ use llguidance::{GrammarBuilder, JsonCompileOptions, api::ParserLimits};
 use macmlx_inference::ToolDefinition;
 use serde_json::{Map, Value, json};
 
-use super::{brief, plain, prepare::prepared};
+use super::{brief, plain, prepare::prepare};
 
 /// Where llguidance looks for options; a client's own are not ours to follow.
 const OPTIONS: &str = "x-guidance";
@@ -21,7 +21,7 @@ const SEARCH_LIMIT_BYTES: usize = 4_000_000;
 
 /// The schema with our own options in it.
 pub(super) fn with_options(schema: &Value, is_lenient: bool) -> Value {
-    match prepared(schema) {
+    match prepare(schema) {
         Value::Object(mut keywords) => {
             keywords.insert(
                 OPTIONS.into(),
@@ -63,7 +63,7 @@ pub(super) fn of_call(tool: &ToolDefinition, name_key: &str, arguments_key: &str
         return with_options(&call(schema), false);
     }
     let any = json!({"type": "object"});
-    let schema = loosened(&schema).unwrap_or_else(|| any.clone());
+    let schema = loosen(&schema).unwrap_or_else(|| any.clone());
     enforceable(&call(schema), false, &call(any))
 }
 
@@ -115,7 +115,7 @@ pub(super) fn enforceable(schema: &Value, is_strict: bool, otherwise: &Value) ->
     if is_strict {
         return with_options(schema, false);
     }
-    loosened(schema).map_or_else(
+    loosen(schema).map_or_else(
         || with_options(otherwise, false),
         |schema| with_options(&schema, true),
     )
@@ -123,8 +123,8 @@ pub(super) fn enforceable(schema: &Value, is_strict: bool, otherwise: &Value) ->
 
 /// The schema without what cannot be enforced even in part: of each subschema that fails, as few
 /// keywords as possible are left out. `None`: nothing can be enforced.
-pub(super) fn loosened(schema: &Value) -> Option<Value> {
-    let mut schema = prepared(&plain::loosely(schema));
+pub(super) fn loosen(schema: &Value) -> Option<Value> {
+    let mut schema = prepare(&plain::loosely(schema));
     let mut left = budget(&schema);
     while let Err(message) = compile(&with_options(&schema, true)) {
         let place = locate(&schema, message, &mut left, true);
@@ -358,7 +358,7 @@ mod tests {
     #[test]
     fn one_subschema_loosens_alone() {
         let look = json!({"type": "string", "pattern": "(?=a)", "minLength": 2});
-        let kept = |schema: Value| loosened(&schema).unwrap();
+        let kept = |schema: Value| loosen(&schema).unwrap();
         let number = json!({"type": "number"});
         for (schema, place, expected) in [
             (

@@ -160,7 +160,7 @@ impl JsonFormat {
             let next = rules.text(&Pattern::regex(&format!(",({})", self.spaces().1)));
             let more = Symbol::sequence([&next, &object]);
             let more = if may_repeat {
-                more.repeated()
+                more.repeat()
             } else {
                 rules.literal("")
             };
@@ -184,7 +184,7 @@ impl JsonFormat {
             return block;
         }
         let next = Symbol::sequence([&line, &rules.literal(open), &block]);
-        Symbol::sequence([&block, &rules.rule(&next).repeated()])
+        Symbol::sequence([&block, &rules.rule(&next).repeat()])
     }
 
     /// One call of any of the tools. `begin`: a regular expression for all before the first key.
@@ -214,7 +214,7 @@ impl JsonFormat {
                     .then(&gap)
                     .then(&Pattern::exactly(&format!("{name},")))
                     .then(&gap);
-                let head = rules.ended(&head, &format!("\"{}\":", self.arguments_key));
+                let head = rules.end_with(&head, &format!("\"{}\":", self.arguments_key));
                 let last = self.last_key.map(|key| {
                     let id = format!(", ?\"{key}\": ?\"[A-Za-z0-9]{{9}}\"");
                     rules.text(&Pattern::regex(&id)).optional()
@@ -252,5 +252,5 @@ fn several(rules: &mut Rules<'_>, first: &Symbol, next: &Symbol, may_repeat: boo
     }
     let between = Symbol::one_of([&rules.literal("; "), &Rules::line()]);
     let next = Symbol::sequence([&between, next]);
-    Symbol::sequence([first, &rules.rule(&next).repeated()])
+    Symbol::sequence([first, &rules.rule(&next).repeat()])
 }

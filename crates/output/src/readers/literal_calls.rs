@@ -3,7 +3,7 @@
 
 use crate::{
     Block, Sink, Step, Tools,
-    argument::{ArgumentsWriter, typed},
+    argument::{ArgumentsWriter, write_as_json},
     formats::{Format, Kind},
     grammar::{Calls, Rules, Wanted},
     literal,
@@ -292,7 +292,7 @@ impl LiteralCalls {
             return Step::Over(space + len);
         }
         let json = literal::to_json(value, self.notation.quotes)
-            .unwrap_or_else(|| typed(value, &self.tools.types(&self.tool, key)));
+            .unwrap_or_else(|| write_as_json(value, &self.tools.types(&self.tool, key)));
         out.arguments(&json);
         self.state = State::Arguments;
         Step::Took(space + len)

@@ -68,9 +68,9 @@ impl LiteralFormat {
         let close = rules.literal(self.close.unwrap_or_default());
         let call = Symbol::sequence([&calls, &close]);
         let next = Symbol::sequence([&line, &rules.literal(self.open[0]), &call]);
-        let more = wanted.may_repeat.then(|| rules.rule(&next).repeated());
+        let more = wanted.may_repeat.then(|| rules.rule(&next).repeat());
         let parts = [Some(call), more];
-        Calls::marked(self.open[0], Symbol::sequence(parts.iter().flatten()))
+        Calls::with_marker(self.open[0], Symbol::sequence(parts.iter().flatten()))
     }
 }
 
@@ -81,7 +81,7 @@ fn list(rules: &mut Rules<'_>, own: &[(&str, Symbol)], may_repeat: bool) -> Symb
         let calls: Vec<Symbol> = own
             .iter()
             .map(|(name, arguments)| {
-                let head = rules.ended(&Pattern::regex(begin), name);
+                let head = rules.end_with(&Pattern::regex(begin), name);
                 Symbol::sequence([&head, arguments])
             })
             .collect();
@@ -89,7 +89,7 @@ fn list(rules: &mut Rules<'_>, own: &[(&str, Symbol)], may_repeat: bool) -> Symb
     };
     let [first, next] = [r"\s*\[\s*", r",\s*"].map(&mut calls);
     let close = rules.literal("]");
-    let more = may_repeat.then(|| next.repeated());
+    let more = may_repeat.then(|| next.repeat());
     let parts = [Some(first), more, Some(close)];
     Symbol::sequence(parts.iter().flatten())
 }
@@ -103,7 +103,7 @@ fn json_list(rules: &mut Rules<'_>, callables: &[Callable<'_>], may_repeat: bool
     let call = rules.rule(&Symbol::one_of(&calls));
     let [open, comma, close] = ["[", ", ", "]"].map(|text| rules.literal(text));
     let next = Symbol::sequence([&comma, &call]);
-    let more = may_repeat.then(|| rules.rule(&next).repeated());
+    let more = may_repeat.then(|| rules.rule(&next).repeat());
     let parts = [Some(open), Some(call), more, Some(close)];
     Symbol::sequence(parts.iter().flatten())
 }
@@ -153,7 +153,7 @@ impl Writer<'_, '_, '_> {
         let members = match others {
             Some(other) => {
                 let next = Symbol::sequence([&self.comma(), &other]);
-                let more = self.rules.rule(&next).repeated();
+                let more = self.rules.rule(&next).repeat();
                 Symbol::sequence([&other, &more]).optional()
             }
             None => members,
@@ -220,7 +220,7 @@ impl Writer<'_, '_, '_> {
             match alternative {
                 Alternative::Strings(pattern, schema) => {
                     if self.is_gemma() {
-                        own.push(self.marked(pattern));
+                        own.push(self.match_marked(pattern));
                         continue;
                     }
                     if *pattern == Pattern::any() {
@@ -237,7 +237,7 @@ impl Writer<'_, '_, '_> {
                         texts.iter().partition(is_plain);
                     if self.is_gemma() {
                         let texts = plain.iter().map(|text| Pattern::exactly(text));
-                        own.extend(Pattern::one_of(texts).map(|texts| self.marked(&texts)));
+                        own.extend(Pattern::one_of(texts).map(|texts| self.match_marked(&texts)));
                         json.extend((!others.is_empty()).then(|| json!({ "enum": others })));
                     } else {
                         own.extend(
@@ -250,7 +250,7 @@ impl Writer<'_, '_, '_> {
                 }
                 Alternative::Other(_) => {
                     let schema = alternative.schema(&parameter.schema);
-                    match self.nested(&schema, depth - 1, parameter.is_strict()) {
+                    match self.match_nested(&schema, depth - 1, parameter.is_strict()) {
                         Some(nested) => own.push(nested),
                         None => json.push(schema),
                     }
@@ -281,7 +281,7 @@ impl Writer<'_, '_, '_> {
     /// Any value.
     fn anything(&mut self) -> Symbol {
         let text = if self.is_gemma() {
-            self.marked(&Pattern::any())
+            self.match_marked(&Pattern::any())
         } else {
             let [single, double] =
                 [SINGLE_QUOTED, DOUBLE_QUOTED].map(|text| self.rules.text(&Pattern::regex(text)));
@@ -304,7 +304,7 @@ impl Writer<'_, '_, '_> {
         self.rules.recursive(|_, value| {
             let pair = Symbol::sequence([&key, &colon, &space, value]);
             let several = |one: &Symbol| {
-                let next = Symbol::sequence([&comma, one]).repeated();
+                let next = Symbol::sequence([&comma, one]).repeat();
                 Symbol::sequence([one, &next]).optional()
             };
             let list = Symbol::sequence([&list, &several(value), &list_end]);
@@ -314,15 +314,15 @@ impl Writer<'_, '_, '_> {
     }
 
     /// A string between Gemma's marks, which knows no escapes.
-    fn marked(&mut self, pattern: &Pattern) -> Symbol {
+    fn match_marked(&mut self, pattern: &Pattern) -> Symbol {
         let mark = self.format.string_mark;
         let open = self.rules.literal(mark);
-        let rest = self.rules.ended(&pattern.without(&[mark]), mark);
+        let rest = self.rules.end_with(&pattern.without(&[mark]), mark);
         Symbol::sequence([&open, &rest])
     }
 
     /// A list or an object. `None`: only JSON can say what it must be.
-    fn nested(&mut self, schema: &Value, depth: usize, is_strict: bool) -> Option<Symbol> {
+    fn match_nested(&mut self, schema: &Value, depth: usize, is_strict: bool) -> Option<Symbol> {
         if schema["type"] == "array" {
             let Items { item, range } = Items::of(schema, is_strict)?;
             let item = self.value(&item, depth);

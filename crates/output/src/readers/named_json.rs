@@ -71,14 +71,14 @@ impl Format for NamedJson {
             Some(marker) => Symbol::sequence([&line, &rules.literal(marker), &call]),
             None => Symbol::sequence([&rules.literal(self.open[0]), &call]),
         };
-        let more = wanted.may_repeat.then(|| rules.rule(&next).repeated());
+        let more = wanted.may_repeat.then(|| rules.rule(&next).repeat());
         let begin = rules.literal(self.call_open.unwrap_or_default());
         let end = self
             .close
             .map(|close| Symbol::sequence([&line, &rules.literal(close)]));
         let parts = [Some(begin), Some(call), more, end];
         let body = Symbol::sequence(parts.iter().flatten());
-        Some(Calls::marked(self.open[0], body))
+        Some(Calls::with_marker(self.open[0], body))
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::{
     Block, Sink, Step, Tools,
-    argument::{ArgumentsWriter, escape, is_text, quote, typed},
+    argument::{ArgumentsWriter, escape, is_text, quote, write_as_json},
     readers::{tagged_format::Tags, tagged_value::Value},
     scan::{certain, first_of, space, starts_with_any},
     value_end::{End, Quotes, ValueEnd},
@@ -298,7 +298,10 @@ impl TaggedCalls {
             out.arguments(&escape(body));
             out.arguments("\"");
         } else {
-            out.arguments(&typed(body, &self.tools.types(&self.tool, &value.key)));
+            out.arguments(&write_as_json(
+                body,
+                &self.tools.types(&self.tool, &value.key),
+            ));
         }
         self.state = State::Parameters;
         Step::Took(len)

@@ -38,9 +38,9 @@ pub(super) fn calls(format: &Tagged, rules: &mut Rules<'_>, wanted: &Wanted<'_>)
         let next = Symbol::sequence([&line, &open, &block]);
         (block, next, None)
     };
-    let more = wanted.may_repeat.then(|| rules.rule(&next).repeated());
+    let more = wanted.may_repeat.then(|| rules.rule(&next).repeat());
     let parts = [Some(first), more, end];
-    Calls::marked(format.open[0], Symbol::sequence(parts.iter().flatten()))
+    Calls::with_marker(format.open[0], Symbol::sequence(parts.iter().flatten()))
 }
 
 /// One call, up to its closing tag.
@@ -74,7 +74,7 @@ fn parameters(
             return None;
         }
         let name = Pattern::exactly(&parameter.name);
-        let tagged = tagged(tags, rules, callable, &name, parameter, line)?;
+        let tagged = match_parameter(tags, rules, callable, &name, parameter, line)?;
         let tagged = rules.rule(&tagged);
         all.push(if parameter.is_required {
             tagged
@@ -89,8 +89,8 @@ fn parameters(
             .map(|parameter| parameter.name.as_str())
             .collect();
         let name = Pattern::regex(NAME).except_texts(&listed);
-        let tagged = tagged(tags, rules, callable, &name, others, line)?;
-        all.push(rules.rule(&tagged).repeated());
+        let tagged = match_parameter(tags, rules, callable, &name, others, line)?;
+        all.push(rules.rule(&tagged).repeat());
     }
     if all.is_empty() {
         all.push(rules.literal(""));
@@ -99,7 +99,7 @@ fn parameters(
 }
 
 /// One parameter with its name and the line break behind it.
-fn tagged(
+fn match_parameter(
     tags: &Tags,
     rules: &mut Rules<'_>,
     callable: Callable<'_>,
@@ -118,7 +118,7 @@ fn tagged(
                 (false, _) => String::new(),
                 (true, is_text) => format!(" string=\"{is_text}\""),
             };
-            let name = rules.ended(&name, &format!("{quote}{attribute}{}", tags.key_close));
+            let name = rules.end_with(&name, &format!("{quote}{attribute}{}", tags.key_close));
             let before = if tags.value.is_empty() {
                 name
             } else {
@@ -161,7 +161,7 @@ fn values(
             } else {
                 text.except(JSON_LIKE)
             };
-            values.push((true, rules.ended(&text, close)));
+            values.push((true, rules.end_with(&text, close)));
         }
         return Some(values);
     }
@@ -223,7 +223,7 @@ fn values(
     }));
     if let Some(text) = Pattern::one_of(free) {
         let text = text.without(&tags.value_ends());
-        values.push((true, rules.ended(&text, close)));
+        values.push((true, rules.end_with(&text, close)));
     }
     if !whole.is_empty() {
         let json = rules.value(callable, &json!({ "anyOf": whole }));

@@ -25,7 +25,7 @@ pub(super) fn apply(
         let path = format!("context_management.edits[{index}]");
         match edit.get("type").and_then(Value::as_str) {
             Some("clear_thinking_20251015") => {
-                if let Some(turns) = kept_turns(edit, &path)? {
+                if let Some(turns) = read_kept_turns(edit, &path)? {
                     clear_thinking(messages, turns);
                 }
             }
@@ -42,7 +42,7 @@ pub(super) fn apply(
 }
 
 /// Turns whose thinking stays; `None`: all.
-fn kept_turns(edit: &Value, path: &str) -> Result<Option<u64>, Error> {
+fn read_kept_turns(edit: &Value, path: &str) -> Result<Option<u64>, Error> {
     match &edit["keep"] {
         Value::Null => Ok(Some(1)),
         Value::String(all) if all == "all" => Ok(None),

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{
     content::{Block, Content, blocks, wrong},
     signature,
-    thinking::known_effort,
+    thinking::check_effort,
     tools::ToolChange,
 };
 use crate::{Error, open_calls::OpenCalls, thought};
@@ -175,7 +175,7 @@ impl Reader {
         }
         if let Some(effort) = turn["output_config"]["effort"].as_str() {
             let param = format!("{path}.output_config.effort");
-            self.effort = known_effort(&param, Some(effort.to_owned()))?;
+            self.effort = check_effort(&param, Some(effort.to_owned()))?;
         }
         match turn.get("clear_at").and_then(Value::as_str) {
             Some("next_user_message") if is_past => {}

@@ -13,7 +13,7 @@ use super::{
     output_format::{self, OutputFormat},
     refused,
     reply::{Message, StreamEvent},
-    thinking::{self, Display, ThinkingConfig, known_effort},
+    thinking::{self, Display, ThinkingConfig, check_effort},
     tools,
 };
 use crate::{
@@ -121,11 +121,11 @@ impl Request {
 
     /// The prompt in neutral terms, with errors in the client's words.
     pub(super) fn question(&mut self) -> Result<Question, Error> {
-        self.renamed.clone().name(self.asked())
+        self.renamed.clone().name(self.translate_prompt())
     }
 
     /// The prompt, which is the same for every spelling of it.
-    fn asked(&mut self) -> Result<Question, Error> {
+    fn translate_prompt(&mut self) -> Result<Question, Error> {
         let mut conversation =
             conversation::conversation(self.system.as_ref(), &std::mem::take(&mut self.messages))?;
         context_management::apply(self.context_management.as_ref(), &mut conversation.messages)?;
@@ -144,7 +144,7 @@ impl Request {
             .output_config
             .as_ref()
             .and_then(|config| config.effort.clone());
-        let effort = known_effort("output_config.effort", effort)?;
+        let effort = check_effort("output_config.effort", effort)?;
         let (reasoning, display) = thinking::options(
             self.thinking.as_ref(),
             is_enabled,
@@ -225,7 +225,7 @@ impl Endpoint for Messages {
 
 impl Request {
     fn translate(mut self, context: Context) -> Result<Translation<Encoder>, Error> {
-        let question = self.asked()?;
+        let question = self.translate_prompt()?;
         let request = &mut self;
         let sampling = std::mem::take(&mut request.others.sampling).into_params()?;
         let stop = request.stop()?;

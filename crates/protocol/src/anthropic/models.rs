@@ -4,7 +4,7 @@ use macmlx_inference::{ModelCard, rfc3339};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{Error, json, range::checked};
+use crate::{Error, json, range::check_range};
 
 /// Claude Code lists only models of a gateway whose ids begin so.
 const GATEWAY_PREFIX: &str = "claude-";
@@ -73,7 +73,7 @@ impl Page {
                 "before_id" => Cursor::Before(value.clone()),
                 "limit" => {
                     let limit = json::query_value("limit", value)?;
-                    let limit = checked("limit", Some(limit), 1..=MAX_LIMIT)?;
+                    let limit = check_range("limit", Some(limit), 1..=MAX_LIMIT)?;
                     page.limit = limit.unwrap_or(DEFAULT_LIMIT) as usize;
                     continue;
                 }

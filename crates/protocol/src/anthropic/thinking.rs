@@ -80,7 +80,7 @@ impl ThinkingConfig {
 }
 
 /// An effort found at `param`.
-pub(super) fn known_effort(param: &str, effort: Option<String>) -> Result<Option<String>, Error> {
+pub(super) fn check_effort(param: &str, effort: Option<String>) -> Result<Option<String>, Error> {
     match effort {
         Some(effort) if !EFFORTS.contains(&effort.as_str()) => Err(Error::invalid(
             param,
@@ -168,6 +168,6 @@ mod tests {
                 "{error:?}"
             );
         }
-        assert!(known_effort("output_config.effort", Some("lots".into())).is_err());
+        assert!(check_effort("output_config.effort", Some("lots".into())).is_err());
     }
 }

@@ -166,7 +166,7 @@ fn read_tool(tool: &Value, path: &str) -> Result<Option<(ToolDefinition, bool)>,
     };
     let declared = match function::find(tool) {
         Some(declared) if declared.has_schema() || kind == "function" => declared,
-        Some(_) if kind == "custom" && named(tool, path)? => {
+        Some(_) if kind == "custom" && check_name(tool, path)? => {
             return Err(wrong(
                 &format!("{path}.input_schema"),
                 "must be a JSON Schema object",
@@ -194,7 +194,7 @@ fn read_tool(tool: &Value, path: &str) -> Result<Option<(ToolDefinition, bool)>,
 }
 
 /// Whether a tool has a name; an error where it is none.
-fn named(tool: &Value, path: &str) -> Result<bool, Error> {
+fn check_name(tool: &Value, path: &str) -> Result<bool, Error> {
     match &tool["name"] {
         Value::String(name) if name.is_empty() => Err(wrong(&format!("{path}.name"), "is empty")),
         Value::String(_) => Ok(true),

@@ -192,7 +192,7 @@ impl Figures {
     }
 
     /// Puts what was measured beside an answer.
-    fn measured(&self, mut answer: Value) -> Value {
+    fn add_stats(&self, mut answer: Value) -> Value {
         if let (Some(stats), Value::Object(answer)) = (&self.stats, &mut answer) {
             let measurements = json::value(&Measurements {
                 stats: stats.clone(),
@@ -219,7 +219,7 @@ impl<I: StreamEncoder> StreamEncoder for Encoder<I> {
                 if let Frame::Data { data, .. } = frame
                     && let Ok(chunk @ Value::Object(_)) = serde_json::from_str(data)
                 {
-                    *data = self.figures.measured(chunk).to_string();
+                    *data = self.figures.add_stats(chunk).to_string();
                 }
             }
         }
@@ -235,7 +235,7 @@ impl<I: StreamEncoder> StreamEncoder for Encoder<I> {
     }
 
     fn into_body(self) -> Value {
-        self.figures.measured(self.inner.into_body())
+        self.figures.add_stats(self.inner.into_body())
     }
 }
 

@@ -60,7 +60,7 @@ impl Model {
                 ModelTask::Generate => "llm",
                 ModelTask::Embed | ModelTask::Rerank => "embeddings",
             },
-            publisher: parted(card).0.to_owned(),
+            publisher: split_id(card).0.to_owned(),
             arch: card.model_type.clone(),
             compatibility_type: "mlx",
             quantization: card.quantization.clone(),
@@ -160,7 +160,7 @@ pub fn keyed_list(models: Vec<Keyed>) -> KeyedList {
 
 impl Keyed {
     pub fn new(card: &ModelCard, traits: &ModelTraits, is_loaded: bool) -> Self {
-        let (publisher, name) = parted(card);
+        let (publisher, name) = split_id(card);
         let generates = card.task == ModelTask::Generate;
         Self {
             r#type: kind(card),
@@ -211,7 +211,7 @@ pub(super) fn kind(card: &ModelCard) -> &'static str {
 }
 
 /// Publisher and name.
-fn parted(card: &ModelCard) -> (&str, &str) {
+fn split_id(card: &ModelCard) -> (&str, &str) {
     card.id.split_once('/').unwrap_or(("local", &card.id))
 }
 

@@ -7,8 +7,9 @@ use utoipa::ToSchema;
 
 use super::{
     generation::Residency,
-    keep_alive, named,
+    keep_alive,
     options::{self, Options},
+    read_model_name,
 };
 use crate::{Encoding, Error, json};
 
@@ -40,7 +41,7 @@ impl Fields {
     /// The fields, checked.
     pub(super) fn read(body: &Value) -> Result<Self, Error> {
         let fields: Self = json::fields(body)?;
-        named(fields.model.clone(), None)?;
+        read_model_name(fields.model.clone(), None)?;
         keep_alive::read(fields.keep_alive.as_ref())?;
         options::read(fields.options.as_ref())?;
         Ok(fields)

@@ -4,7 +4,7 @@ use macmlx_inference::PullProgress;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::named;
+use super::read_model_name;
 use crate::{Error, json};
 
 /// The body of a pull or a deletion.
@@ -30,7 +30,7 @@ impl Request {
     pub fn parse(body: &[u8]) -> Result<Self, Error> {
         let fields: FilesRequest = json::fields(&json::object(body)?)?;
         Ok(Self {
-            model: named(fields.model, fields.name)?,
+            model: read_model_name(fields.model, fields.name)?,
             wants_stream: fields.stream != Some(false),
         })
     }

@@ -7,16 +7,16 @@ use utoipa::ToSchema;
 
 use super::{
     answer::{Delta, End, Head, Shape},
-    keep_alive, named,
+    keep_alive,
     options::{self, Options},
-    refuse_if, think,
+    read_model_name, refuse_if, think,
 };
 use crate::{
     Endpoint, Error,
     grammar::{Only, grammar, json_schema},
     json,
     openai::grammar::Extras,
-    range::checked,
+    range::check_range,
 };
 
 /// A generating endpoint, which may also be asked to load or unload its model.
@@ -100,7 +100,7 @@ impl Fields {
     }
 
     fn check(&self) -> Result<(), Error> {
-        named(self.model.clone(), None)?;
+        read_model_name(self.model.clone(), None)?;
         keep_alive::read(self.keep_alive.as_ref())?;
         options::read(self.options.as_ref())?;
         self.grammar()?;
@@ -167,7 +167,7 @@ impl Fields {
     /// The neutral request.
     pub(super) fn into_request(self, prompt: Prompt) -> Result<GenerateRequest, Error> {
         let wants_logprobs = self.wants_logprobs();
-        let top = checked("top_logprobs", self.top_logprobs, 0..=20)?.unwrap_or(0) as u8;
+        let top = check_range("top_logprobs", self.top_logprobs, 0..=20)?.unwrap_or(0) as u8;
         if top > 0 && !wants_logprobs {
             return Err(Error::invalid(
                 "top_logprobs",

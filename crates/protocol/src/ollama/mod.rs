@@ -23,7 +23,7 @@ mod think;
 use crate::Error;
 
 /// The model a request names; Ollama's older field is `name`.
-fn named(model: Option<String>, name: Option<String>) -> Result<String, Error> {
+fn read_model_name(model: Option<String>, name: Option<String>) -> Result<String, Error> {
     model
         .or(name)
         .filter(|model| !model.trim().is_empty())

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use super::{
     models::{Details, capabilities},
-    named,
+    read_model_name,
 };
 use crate::{Error, json};
 
@@ -26,7 +26,7 @@ impl Request {
     /// The model the body names.
     pub fn model(body: &[u8]) -> Result<String, Error> {
         let Self { model, name } = json::fields(&json::object(body)?)?;
-        named(model, name)
+        read_model_name(model, name)
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use self::encoder::Wanted;
-use super::{grammar, messages, reasoning, sampling, sampling::checked, stop, tools};
+use super::{grammar, messages, reasoning, sampling, sampling::check_range, stop, tools};
 use crate::{
     Body, Context, Described, Dialect, Endpoint, Error, Translation, json,
     words::{self, Api, Renamed},
@@ -125,9 +125,9 @@ impl Request {
         let request = self;
         let wants_stream = ChatCompletions::wants_stream(&request);
         let fields = request.fields;
-        let choices = checked("n", fields.n, 1..=128)?.unwrap_or(1) as u32;
+        let choices = check_range("n", fields.n, 1..=128)?.unwrap_or(1) as u32;
         let wants_logprobs = fields.logprobs == Some(true);
-        let top_logprobs = checked("top_logprobs", fields.top_logprobs, 0..=20)?.unwrap_or(0);
+        let top_logprobs = check_range("top_logprobs", fields.top_logprobs, 0..=20)?.unwrap_or(0);
         if top_logprobs > 0 && !wants_logprobs {
             return Err(Error::invalid(
                 "top_logprobs",

@@ -9,7 +9,9 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use self::encoder::{Echo, Wanted};
-use super::{chat_completions::StreamOptions, grammar, sampling, sampling::checked, stop, texts};
+use super::{
+    chat_completions::StreamOptions, grammar, sampling, sampling::check_range, stop, texts,
+};
 use crate::{
     Body, Context, Described, Dialect, Endpoint, Error, Translation, json,
     words::{self, Api, Renamed},
@@ -116,7 +118,7 @@ impl Request {
             Some(suffix) => before(&suffix, prompts)?,
             None => prompts,
         };
-        let choices = checked("n", fields.n, 1..=128)?.unwrap_or(1) as u32;
+        let choices = check_range("n", fields.n, 1..=128)?.unwrap_or(1) as u32;
         if fields
             .best_of
             .is_some_and(|best_of| best_of != i64::from(choices))
@@ -126,7 +128,7 @@ impl Request {
                 "choices are not ranked; use `n`",
             ));
         }
-        let top = checked("logprobs", fields.logprobs, 0..=5)?.map(|top| top as u8);
+        let top = check_range("logprobs", fields.logprobs, 0..=5)?.map(|top| top as u8);
         let echo = fields.echo == Some(true);
         let fills_in = matches!(prompts.first(), Some(Prompt::Infill(_)));
         if fills_in && echo && top.is_some() {

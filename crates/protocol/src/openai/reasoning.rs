@@ -45,7 +45,7 @@ impl Fields {
     pub(super) fn into_options(self) -> Result<(ReasoningOptions, Map<String, Value>), Error> {
         let kwargs = self.chat_template_kwargs.unwrap_or_default();
         let mut enabled = self.enable_thinking;
-        let mut effort = known_effort("reasoning_effort", self.reasoning_effort)?;
+        let mut effort = check_effort("reasoning_effort", self.reasoning_effort)?;
         let mut budget = REASONING_TOKENS.read("thinking_budget", self.thinking_budget)?;
         if let Some(thinking) = self.thinking {
             enabled = enabled.or(match thinking.r#type.as_deref() {
@@ -70,7 +70,7 @@ impl Fields {
                 ));
             }
             enabled = enabled.or(reasoning.enabled);
-            effort = effort.or(known_effort("reasoning.effort", reasoning.effort)?);
+            effort = effort.or(check_effort("reasoning.effort", reasoning.effort)?);
             let other = REASONING_TOKENS.read("reasoning.max_tokens", reasoning.max_tokens)?;
             budget = budget.or(other);
         }
@@ -98,7 +98,7 @@ impl Fields {
     }
 }
 
-fn known_effort(name: &str, effort: Option<String>) -> Result<Option<String>, Error> {
+fn check_effort(name: &str, effort: Option<String>) -> Result<Option<String>, Error> {
     match effort {
         Some(effort) if !EFFORTS.contains(&effort.as_str()) => Err(Error::invalid(
             name,

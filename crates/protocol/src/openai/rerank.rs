@@ -47,7 +47,7 @@ struct Fields {
 
 impl Fields {
     /// How many results are wanted; None: all.
-    fn wanted(&self) -> Result<Option<u32>, Error> {
+    fn read_top_n(&self) -> Result<Option<u32>, Error> {
         Ok(RESULTS.read("top_n", self.top_n)?.of())
     }
 }
@@ -72,7 +72,7 @@ impl Encoding for Request {
 
     fn question(&self) -> Result<RerankRequest, Error> {
         let fields = &self.fields;
-        fields.wanted()?;
+        fields.read_top_n()?;
         let count = fields.documents.len();
         if !(1..=MAX_DOCUMENTS).contains(&count) {
             return Err(Error::invalid(
@@ -111,7 +111,7 @@ impl Encoding for Request {
             .collect();
         // Equal ones stay in the order of the documents.
         results.sort_by(|one, other| other.relevance_score.total_cmp(&one.relevance_score));
-        if let Ok(Some(count)) = self.fields.wanted() {
+        if let Ok(Some(count)) = self.fields.read_top_n() {
             results.truncate(count as usize);
         }
         if self.fields.return_documents == Some(true) {

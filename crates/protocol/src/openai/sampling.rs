@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-pub(super) use crate::range::checked;
+pub(super) use crate::range::check_range;
 use crate::{
     Error, json,
     sampling::{Numbers, Spelled},
@@ -87,8 +87,8 @@ impl Sampling {
 
 impl Fields {
     fn xtc(&self) -> Result<Option<Xtc>, Error> {
-        let probability = checked("xtc_probability", self.xtc_probability, 0.0..=1.0)?;
-        let threshold = checked("xtc_threshold", self.xtc_threshold, 0.0..=0.5)?;
+        let probability = check_range("xtc_probability", self.xtc_probability, 0.0..=1.0)?;
+        let threshold = check_range("xtc_threshold", self.xtc_threshold, 0.0..=0.5)?;
         Ok(probability.map(|probability| Xtc {
             probability,
             threshold: threshold.unwrap_or(0.1),
@@ -120,8 +120,8 @@ impl Fields {
     }
 
     fn dry(&self) -> Result<Option<Dry>, Error> {
-        let multiplier = checked("dry_multiplier", self.dry_multiplier, 0.0..=100.0)?;
-        let base = checked("dry_base", self.dry_base, 1.0..=100.0)?;
+        let multiplier = check_range("dry_multiplier", self.dry_multiplier, 0.0..=100.0)?;
+        let base = check_range("dry_base", self.dry_base, 1.0..=100.0)?;
         let window = WINDOW.read("dry_penalty_last_n", self.dry_penalty_last_n)?;
         Ok(multiplier.filter(|&by| by > 0.0).map(|multiplier| Dry {
             multiplier,
@@ -149,7 +149,7 @@ fn logit_bias(biases: BTreeMap<String, f32>) -> Result<BTreeMap<u32, f32>, Error
             let name = format!("logit_bias.{token}");
             Ok((
                 id,
-                checked(&name, Some(bias), -100.0..=100.0)?.unwrap_or(bias),
+                check_range(&name, Some(bias), -100.0..=100.0)?.unwrap_or(bias),
             ))
         })
         .collect()

@@ -4,7 +4,7 @@ use macmlx_inference::StopConditions;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::sampling::checked;
+use super::sampling::check_range;
 use crate::{Error, sentinel::ANSWER_TOKENS};
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -47,7 +47,7 @@ impl Fields {
         let newer = kind.read("max_completion_tokens", self.max_completion_tokens)?;
         let older = kind.read("max_tokens", self.max_tokens)?;
         let max_tokens = newer.or(older).limit().or(default_max_tokens);
-        let min_tokens = checked("min_tokens", self.min_tokens, 0..)?.map_or(0, clamped);
+        let min_tokens = check_range("min_tokens", self.min_tokens, 0..)?.map_or(0, clamp);
         if max_tokens.is_some_and(|max_tokens| min_tokens > max_tokens) {
             return Err(Error::invalid(
                 "min_tokens",
@@ -65,7 +65,7 @@ impl Fields {
 }
 
 /// Clients ask for as much as they can think of; the context ends it anyway.
-fn clamped(tokens: i64) -> u32 {
+fn clamp(tokens: i64) -> u32 {
     u32::try_from(tokens).unwrap_or(u32::MAX)
 }
 

@@ -178,14 +178,14 @@ fn custom(declared: &Value, path: &str) -> Result<ToolDefinition, Error> {
         },
     };
     Ok(ToolDefinition {
-        name: named(custom.name, path)?,
+        name: require_name(custom.name, path)?,
         description: custom.description,
         parameters: freeform::parameters(regex.as_deref()),
         strict: regex.is_some(),
     })
 }
 
-fn named(name: String, path: &str) -> Result<String, Error> {
+fn require_name(name: String, path: &str) -> Result<String, Error> {
     if name.is_empty() {
         let param = format!("{path}.name");
         let message = format!("{param} is empty");
@@ -212,12 +212,12 @@ fn choice(
                 let name = fields.get(kind).and_then(|tool| tool.get("name"));
                 // The Responses API's spelling is a common slip.
                 let name = name.or_else(|| fields.get("name")).and_then(Value::as_str);
-                self::declared(name, &format!("tool_choice.{kind}.name"), definitions)
+                self::find_declared(name, &format!("tool_choice.{kind}.name"), definitions)
             }
             // Anthropic's.
             Some("tool") => {
                 let name = fields.get("name").and_then(Value::as_str);
-                self::declared(name, "tool_choice.name", definitions)
+                self::find_declared(name, "tool_choice.name", definitions)
             }
             Some("allowed_tools") => {
                 // The Responses API has no object within it.
@@ -237,7 +237,7 @@ fn choice(
             Some(mode) => self::mode(mode, "tool_choice.type", definitions),
             None => match fields.get("name").and_then(Value::as_str) {
                 // As functions of old are chosen.
-                name @ Some(_) => self::declared(name, "tool_choice.name", definitions),
+                name @ Some(_) => self::find_declared(name, "tool_choice.name", definitions),
                 None => Err(Error::invalid(
                     "tool_choice.type",
                     "tool_choice.type is missing",
@@ -268,7 +268,7 @@ fn mode(mode: &str, param: &str, definitions: &[ToolDefinition]) -> Result<ToolC
 }
 
 /// The one tool that must be called.
-fn declared(
+fn find_declared(
     name: Option<&str>,
     param: &str,
     definitions: &[ToolDefinition],
@@ -312,7 +312,7 @@ fn legacy_choice(
         None | Some(Value::Null) => Ok(ToolChoice::Auto),
         Some(Value::String(choice)) if choice == "auto" => Ok(ToolChoice::Auto),
         Some(Value::String(choice)) if choice == "none" => Ok(ToolChoice::None),
-        Some(Value::Object(fields)) => declared(
+        Some(Value::Object(fields)) => find_declared(
             fields.get("name").and_then(Value::as_str),
             "function_call.name",
             definitions,

@@ -24,13 +24,13 @@ pub(super) fn check(api: Api, name: &str, path: &str) -> Result<(), Error> {
 }
 
 fn is_slip(name: &str, word: &str) -> bool {
-    folded(name) == folded(word)
+    fold(name) == fold(word)
         || format!("{word}s") == name
         || format!("{name}s") == word
         || (name.len().min(word.len()) >= SHORTEST && is_one_edit_away(name, word))
 }
 
-fn folded(name: &str) -> String {
+fn fold(name: &str) -> String {
     let letters = name.chars().filter(|letter| letter.is_alphanumeric());
     letters.flat_map(char::to_lowercase).collect()
 }

@@ -58,7 +58,7 @@ impl StreamEncoder for Recording {
 }
 
 /// A response as JSON and, apart from it, the items it said.
-pub(super) fn taken_apart(response: &Response) -> (Value, Vec<Value>) {
+pub(super) fn take_apart(response: &Response) -> (Value, Vec<Value>) {
     let mut response = serde_json::to_value(response).unwrap_or_default();
     let output = match response.get_mut("output").map(Value::take) {
         Some(Value::Array(items)) => items,

@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 
 use super::{
     kept::{Kept, Meter},
-    recording::taken_apart,
+    recording::take_apart,
 };
 
 /// How much is kept.
@@ -127,14 +127,14 @@ impl Store {
         match follows {
             Follows::Nothing => {}
             Follows::Response(id) => {
-                let found = shelves.responses.used(id, now);
+                let found = shelves.responses.touch(id, now);
                 let found = found.ok_or_else(|| follows.not_kept())?;
                 lineage.history.clone_from(&found.history);
                 lineage.history.extend_from_slice(&found.input);
                 lineage.history.extend_from_slice(&found.output);
             }
             Follows::Conversation(id) => {
-                let found = shelves.conversations.used(id, now);
+                let found = shelves.conversations.touch(id, now);
                 let found = found.ok_or_else(|| follows.not_kept())?;
                 lineage.history.clone_from(&found.items);
                 lineage.conversation = Some(id.to_owned());
@@ -151,13 +151,13 @@ impl Store {
             return;
         }
         let id = response.id.clone();
-        let (response, output) = taken_apart(response);
+        let (response, output) = take_apart(response);
         let input = self.keep_all(input.to_vec());
         let output = self.keep_all(output);
         let mut shelves = self.shelves();
         let now = shelves.tick();
         let conversation = lineage.conversation.as_deref();
-        if let Some(conversation) = conversation.and_then(|id| shelves.conversations.used(id, now))
+        if let Some(conversation) = conversation.and_then(|id| shelves.conversations.touch(id, now))
         {
             conversation.items.extend_from_slice(&input);
             conversation.items.extend_from_slice(&output);
@@ -180,7 +180,7 @@ impl Store {
         let now = shelves.tick();
         let stored = shelves
             .responses
-            .used(id, now)
+            .touch(id, now)
             .ok_or_else(|| gone("response", id))?;
         let mut response = stored.response.value().clone();
         response["output"] = values(&stored.output).cloned().collect();
@@ -198,7 +198,7 @@ impl Store {
         let now = shelves.tick();
         let stored = shelves
             .responses
-            .used(id, now)
+            .touch(id, now)
             .ok_or_else(|| gone("response", id))?;
         page.of(values(&stored.input))
     }
@@ -281,7 +281,7 @@ impl Store {
     ) -> Result<T, Error> {
         let mut shelves = self.shelves();
         let now = shelves.tick();
-        let stored = shelves.conversations.used(id, now);
+        let stored = shelves.conversations.touch(id, now);
         act(stored.ok_or_else(|| gone("conversation", id))?)
     }
 
@@ -362,7 +362,7 @@ impl<T> Shelf<T> {
         self.0.insert(id, (now, thing));
     }
 
-    fn used(&mut self, id: &str, now: u64) -> Option<&mut T> {
+    fn touch(&mut self, id: &str, now: u64) -> Option<&mut T> {
         let (last_used, thing) = self.0.get_mut(id)?;
         *last_used = now;
         Some(thing)

@@ -25,21 +25,21 @@ use crate::{
 
 /// Endpoints whose path begins with `/v1`, without it.
 pub(crate) fn under_v1() -> Api {
-    placed(|_, path| path.strip_prefix("/v1"))
+    place_endpoints(|_, path| path.strip_prefix("/v1"))
 }
 
 /// Does the same as [`under_v1`], for one dialect alone.
 pub(crate) fn under_v1_of(dialect: Dialect) -> Api {
-    placed(|of, path| path.strip_prefix("/v1").filter(|_| of == dialect))
+    place_endpoints(|of, path| path.strip_prefix("/v1").filter(|_| of == dialect))
 }
 
 /// All other endpoints.
 pub(crate) fn beside_v1() -> Api {
-    placed(|_, path| (!path.starts_with("/v1/")).then_some(path))
+    place_endpoints(|_, path| (!path.starts_with("/v1/")).then_some(path))
 }
 
 /// The endpoints that get a path.
-fn placed(place: impl Fn(Dialect, &'static str) -> Option<&'static str>) -> Api {
+fn place_endpoints(place: impl Fn(Dialect, &'static str) -> Option<&'static str>) -> Api {
     let mut placed = Placed {
         place,
         api: Api::default(),

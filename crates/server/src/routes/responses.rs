@@ -60,26 +60,26 @@ pub(crate) fn routes() -> Api {
         .route(
             "/responses/{id}/input_items",
             get(input_items),
-            [paged(Doc::get("List what a response answered")).reply::<ItemList>()],
+            [describe_paging(Doc::get("List what a response answered")).reply::<ItemList>()],
         )
         .merge(conversations::routes())
 }
 
 /// The query of a list.
-fn paged(doc: Doc) -> Doc {
+fn describe_paging(doc: Doc) -> Doc {
     doc.query("limit", "Items in a page, 1 to 100.")
         .query("after", "The page begins after this item.")
         .query("order", "`asc` or `desc`.")
 }
 
 pub(super) async fn create(State(app): State<Arc<App>>, request: Request) -> Response {
-    match generated(&app, request).await {
+    match answer_request(&app, request).await {
         Ok(response) => response,
         Err(error) => respond(Dialect::OpenAi.error_reply(&error)),
     }
 }
 
-async fn generated(app: &App, request: Request) -> Result<Response, Error> {
+async fn answer_request(app: &App, request: Request) -> Result<Response, Error> {
     let closing = Closing::of(request.extensions());
     let received = receive(request, app.options.body_limit_bytes).await?;
     let request = Responses::parse(received.body())?;
@@ -96,10 +96,10 @@ async fn generated(app: &App, request: Request) -> Result<Response, Error> {
 
 /// How many tokens a request's prompt has.
 async fn count(State(app): State<Arc<App>>, request: Request) -> Response {
-    reply(counted(&app, request).await)
+    reply(count_tokens(&app, request).await)
 }
 
-async fn counted(app: &App, request: Request) -> Result<InputTokens, Error> {
+async fn count_tokens(app: &App, request: Request) -> Result<InputTokens, Error> {
     let received = receive(request, app.options.body_limit_bytes).await?;
     let request = Responses::parse(received.body())?;
     let past = app.responses.lineage(&request)?.past();

@@ -216,7 +216,7 @@ impl Conversation {
             .messages
             .iter()
             .find(|message| message.role == Role::User)
-            .map(|message| shortened(&message.content, TITLE_CHARS))
+            .map(|message| shorten(&message.content, TITLE_CHARS))
             .filter(|title| !title.is_empty());
         match first {
             Some(title) => {
@@ -246,7 +246,7 @@ impl Conversation {
         self.messages
             .iter()
             .rev()
-            .map(|message| shortened(&message.content, PREVIEW_CHARS))
+            .map(|message| shorten(&message.content, PREVIEW_CHARS))
             .find(|text| !text.is_empty())
             .unwrap_or_default()
     }
@@ -296,7 +296,7 @@ fn untitled() -> String {
 }
 
 /// The first words of a text on one line.
-fn shortened(text: &str, chars: usize) -> String {
+fn shorten(text: &str, chars: usize) -> String {
     // Enough for the words that can be shown, however long the text is.
     let words: Vec<&str> = text.split_whitespace().take(chars).collect();
     let line = words.join(" ");

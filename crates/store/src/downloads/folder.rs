@@ -171,7 +171,7 @@ impl Folder {
     }
 
     /// State files that a crash left half written, as `state_file` names them.
-    fn abandoned(&self) -> Vec<PathBuf> {
+    fn list_abandoned(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.0).into_iter().flatten();
         let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
         paths
@@ -193,7 +193,7 @@ impl Folder {
             gone(fs::remove_file(&path), path)?;
         }
         gone(fs::remove_dir_all(self.files()), self.files())?;
-        for path in self.abandoned() {
+        for path in self.list_abandoned() {
             gone(fs::remove_file(&path), path)?;
         }
         gone(fs::remove_file(self.lock_file()), self.lock_file())?;

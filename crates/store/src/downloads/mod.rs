@@ -173,7 +173,7 @@ impl Downloads {
     pub async fn pause(&self, id: Uuid) -> Result<Job, CommandError> {
         let _command = self.0.commands.lock().await;
         self.halt(id).await;
-        let job = self.known(id)?;
+        let job = self.require_job(id)?;
         match job.state {
             // It ended while it was asked to stop, or before.
             State::Paused | State::Done => Ok(job),
@@ -188,12 +188,12 @@ impl Downloads {
     /// Goes on with a download that is paused or failed.
     pub async fn resume(&self, id: Uuid) -> Result<Job, CommandError> {
         let _command = self.0.commands.lock().await;
-        let job = self.known(id)?;
+        let job = self.require_job(id)?;
         match job.state {
             State::Paused | State::Failed => {
                 self.launch(id, &job.model).await?;
                 self.0.change(id, |entry| entry.is_kept = true);
-                self.known(id)
+                self.require_job(id)
             }
             State::Done => Err(CommandError::State {
                 model: job.model,
@@ -208,7 +208,7 @@ impl Downloads {
     pub async fn cancel(&self, id: Uuid) -> Result<(), CommandError> {
         let _command = self.0.commands.lock().await;
         self.halt(id).await;
-        let job = self.known(id)?;
+        let job = self.require_job(id)?;
         if job.state != State::Done {
             let folder = self.0.folder(&job.model);
             blocking(move || {
@@ -278,7 +278,7 @@ impl Downloads {
         }
     }
 
-    fn known(&self, id: Uuid) -> Result<Job, CommandError> {
+    fn require_job(&self, id: Uuid) -> Result<Job, CommandError> {
         self.job(id).ok_or(CommandError::Unknown(id))
     }
 

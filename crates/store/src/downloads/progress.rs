@@ -79,7 +79,7 @@ impl Progress {
         })
     }
 
-    pub(super) fn received(&self, bytes: u64) {
+    pub(super) fn count_received(&self, bytes: u64) {
         self.received.fetch_add(bytes, Ordering::Relaxed);
     }
 
@@ -141,7 +141,7 @@ impl Progress {
         let mut dirty = Vec::new();
         for file in &self.files {
             let mut live = file.live();
-            if live.state != FileState::Done && live.written.covered() > 0 {
+            if live.state != FileState::Done && live.written.count_bytes() > 0 {
                 journal.insert(file.remote.path.clone(), live.written.clone());
             }
             if std::mem::take(&mut live.is_dirty) {
@@ -196,7 +196,7 @@ impl Tracked {
     }
 
     fn done_bytes(&self) -> u64 {
-        self.live().written.covered()
+        self.live().written.count_bytes()
     }
 
     fn snapshot(&self) -> File {
@@ -204,7 +204,7 @@ impl Tracked {
         File {
             path: self.remote.path.clone(),
             size_bytes: self.remote.size_bytes,
-            done_bytes: live.written.covered(),
+            done_bytes: live.written.count_bytes(),
             state: live.state,
             sha256: self.remote.sha256.clone(),
         }

@@ -43,7 +43,7 @@ impl Ranges {
     }
 
     /// How many bytes are here.
-    pub(super) fn covered(&self) -> u64 {
+    pub(super) fn count_bytes(&self) -> u64 {
         self.0.iter().map(|range| range.end - range.start).sum()
     }
 
@@ -111,7 +111,7 @@ mod tests {
                 assert!(pairs.iter().all(|(start, end)| start < end));
             }
             let count = here.iter().filter(|here| **here).count();
-            assert_eq!(ranges.covered(), count as u64);
+            assert_eq!(ranges.count_bytes(), count as u64);
             let piece = 1 + sequence.next(30);
             let missing = ranges.missing(SIZE, piece);
             assert!(

@@ -57,7 +57,7 @@ impl Stream<'_> {
                 self.connect(&mut position, range.end, may_skip).await
             };
             if position > before {
-                attempts.progressed();
+                attempts.reset();
             }
             let trouble = match ended {
                 Ok(()) if position >= range.end => break,
@@ -182,7 +182,7 @@ impl Stream<'_> {
                 Ok(None) => break Ok(()),
                 Err(trouble) => break Err(trouble),
             };
-            self.transfer.progress.received(chunk.len() as u64);
+            self.transfer.progress.count_received(chunk.len() as u64);
             let skipped = skip.min(chunk.len() as u64);
             skip -= skipped;
             let wanted = (chunk.len() as u64 - skipped).min(end - have);

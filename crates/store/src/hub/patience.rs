@@ -63,7 +63,7 @@ impl Attempts {
     }
 
     /// Something new arrived: the count begins anew.
-    pub(crate) fn progressed(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.failed = 0;
     }
 
@@ -118,7 +118,7 @@ mod tests {
         let pauses: Vec<_> = (0..4).map(|_| attempts.pause(&trouble(None))).collect();
         let seconds = |n| Some(Duration::from_secs(n));
         assert_eq!(pauses, [seconds(1), seconds(2), seconds(4), None]);
-        attempts.progressed();
+        attempts.reset();
         assert_eq!(attempts.pause(&trouble(None)), seconds(1));
     }
 

@@ -34,7 +34,7 @@ const SANE_LENGTH: u64 = 1 << 20;
 /// What the model is for; the error is a reason for a person. `id` counts only where no file says
 /// it: conversions of decoders often keep nothing of their task but the name.
 pub(super) fn detect(id: &str, folder: &Path, config: &Value) -> Result<ModelTask, String> {
-    if let Some(task) = told(folder)? {
+    if let Some(task) = read_stated(folder)? {
         return Ok(task);
     }
     let architectures = || {
@@ -101,7 +101,7 @@ fn positions(config: &Value) -> Option<u64> {
     Some(positions)
 }
 
-fn told(folder: &Path) -> Result<Option<ModelTask>, String> {
+fn read_stated(folder: &Path) -> Result<Option<ModelTask>, String> {
     match &json(folder, FILE)?["task"] {
         Value::Null => Ok(None),
         task => serde_json::from_value(task.clone()).map(Some).map_err(|_| {

@@ -8,7 +8,7 @@ use axum::{
 };
 use serde_json::{Value, json};
 
-use super::{Commit, Repository, Shared, find, refused};
+use super::{Commit, Repository, Shared, find, refuse};
 
 type Pairs = Query<Vec<(String, String)>>;
 
@@ -28,7 +28,7 @@ pub(super) async fn list(
 ) -> Response {
     let state = shared.lock();
     if let Some(refusal) = state.behaviour.refuse {
-        return refused(&state, refusal);
+        return refuse(&state, refusal);
     }
     let mut found: Vec<&Repository> = state
         .repositories
@@ -89,7 +89,7 @@ pub(super) async fn info(
     query: Pairs,
     headers: HeaderMap,
 ) -> Response {
-    described(
+    describe(
         &shared,
         &format!("{owner}/{name}"),
         "main",
@@ -105,7 +105,7 @@ pub(super) async fn info_at(
     query: Pairs,
     headers: HeaderMap,
 ) -> Response {
-    described(
+    describe(
         &shared,
         &format!("{owner}/{name}"),
         &revision,
@@ -114,7 +114,7 @@ pub(super) async fn info_at(
     )
 }
 
-fn described(
+fn describe(
     shared: &Shared,
     id: &str,
     revision: &str,

@@ -11,7 +11,7 @@ use axum::{
 use futures::{StreamExt, stream};
 
 use super::{
-    Address, File, FileRequest, Refusal, Shared, behaviour::End, error, find, refused, token,
+    Address, File, FileRequest, Refusal, Shared, behaviour::End, error, find, refuse, token,
 };
 
 /// Slow connections send this often.
@@ -40,10 +40,10 @@ pub(super) async fn resolve(
             Err(response) => return *response,
         };
         if let Some(refusal) = state.behaviour.refuse_files {
-            return refused(&state, refusal);
+            return refuse(&state, refusal);
         }
         if is_gated && !is_open {
-            return refused(&state, Refusal::Gated);
+            return refuse(&state, Refusal::Gated);
         }
         let Some(file) = file else {
             return error(

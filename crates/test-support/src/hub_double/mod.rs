@@ -195,7 +195,7 @@ fn error(status: StatusCode, code: Option<&'static str>, message: &str) -> Respo
     response
 }
 
-fn refused(state: &State, refusal: Refusal) -> Response {
+fn refuse(state: &State, refusal: Refusal) -> Response {
     let mut response = match refusal {
         Refusal::Gated => error(
             StatusCode::FORBIDDEN,
@@ -239,7 +239,7 @@ fn find<'a>(
         .and_then(|value| value.to_str().ok())
         .map(str::to_owned);
     if let Some(refusal) = state.behaviour.refuse {
-        return Err(Box::new(refused(state, refusal)));
+        return Err(Box::new(refuse(state, refusal)));
     }
     let Some(repository) = state.repositories.get(id) else {
         // Without a token it may as well be private.
@@ -247,7 +247,7 @@ fn find<'a>(
             Some(_) => Refusal::NotFound,
             None => Refusal::Unauthorized,
         };
-        return Err(Box::new(refused(state, refusal)));
+        return Err(Box::new(refuse(state, refusal)));
     };
     match repository.at(revision) {
         Some(commit) => Ok((repository, commit)),

@@ -40,8 +40,8 @@ pub(super) fn replace(prefix: &Path, log: &Path) -> Result<()> {
     WHEEL.unpack(prefix, log)?;
     let reference = reference_blas(&prefix.join("mlx_cpu.libs"))?;
     let openblas = prefix.join(LIBRARY).join("libscipy_openblas.so");
-    let prefixed = exported(&openblas)?;
-    let names: BTreeSet<String> = exported(&reference)?
+    let prefixed = list_exported(&openblas)?;
+    let names: BTreeSet<String> = list_exported(&reference)?
         .into_iter()
         .filter(|name| prefixed.contains(&format!("scipy_{name}")))
         .collect();
@@ -87,7 +87,7 @@ fn file_name(path: &Path) -> String {
 }
 
 /// Functions a shared library exports.
-fn exported(library: &Path) -> Result<BTreeSet<String>> {
+fn list_exported(library: &Path) -> Result<BTreeSet<String>> {
     let listing = shell::output(
         Command::new("nm")
             .args(["--dynamic", "--defined-only", "--format=posix"])

@@ -76,7 +76,7 @@ pub(super) fn ensure() -> Result<()> {
 
 /// The folder for exactly these inputs.
 fn prefix() -> Result<PathBuf> {
-    let sys = workspace::locked("mlx-sys")?;
+    let sys = workspace::read_locked("mlx-sys")?;
     let mut hash = Sha256::new();
     let mut add = |part: &str| {
         hash.update((part.len() as u64).to_le_bytes());
@@ -87,7 +87,7 @@ fn prefix() -> Result<PathBuf> {
     add(WHEEL.sha256);
     add(&sys.version);
     add(&sys.checksum);
-    add(&workspace::locked("bindgen")?.version);
+    add(&workspace::read_locked("bindgen")?.version);
     add(BINDINGS);
     add(blas::WHEEL.sha256);
     add(&blas::sample());

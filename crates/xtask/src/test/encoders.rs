@@ -15,6 +15,6 @@ pub(super) fn run() -> Result<Outcome> {
         pytest(&python, &folder)
             .env(PROGRAM, packages::program("macmlx", &["playback"])?)
             .env(ENCODERS, encoders::folder()?)
-            .env("MACMLX_ENCODER_GRAPHS", encoders::packaged()?),
+            .env("MACMLX_ENCODER_GRAPHS", encoders::ensure_package()?),
     )
 }

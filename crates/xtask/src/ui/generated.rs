@@ -68,7 +68,7 @@ fn document() -> Result<String> {
 }
 
 /// The sampling parameters of that document, in the order people read them.
-fn described_parameters() -> Result<Vec<(String, Parameter)>> {
+fn read_parameters() -> Result<Vec<(String, Parameter)>> {
     let document: Value = serde_json::from_str(&document()?)?;
     let schema = &document["components"]["schemas"]["SamplingDefaults"]["properties"];
     let properties = Map::deserialize(schema).context("no schema of sampling parameters")?;
@@ -97,7 +97,7 @@ fn sampling_parameters(_ui: &Path) -> Result<String> {
                     instead.\n\n/** Numbers of a model or a chat, with their ranges. */\n\
                     export const SAMPLING_PARAMETERS = [\n"
             .to_owned();
-    for (key, parameter) in described_parameters()? {
+    for (key, parameter) in read_parameters()? {
         let is_above = parameter.exclusive_minimum.is_some();
         let least = parameter.minimum.or(parameter.exclusive_minimum);
         let least = least.context("a parameter has a least value")?;
@@ -115,7 +115,7 @@ fn sampling_parameters(_ui: &Path) -> Result<String> {
 /// Their names and meanings in English.
 fn words_of_sampling_parameters(_ui: &Path) -> Result<String> {
     let mut words = BTreeMap::new();
-    for (key, parameter) in described_parameters()? {
+    for (key, parameter) in read_parameters()? {
         words.insert(format!("help.{key}"), parameter.description);
         words.insert(format!("label.{key}"), parameter.title);
     }

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 use super::residency::refuse_others;
 use crate::{
-    Body, Context, Described, Dialect, Endpoint, Error, Translation, json, range::checked,
+    Body, Context, Described, Dialect, Endpoint, Error, Translation, json, range::check_range,
     sentinel::ANSWER_TOKENS,
 };
 
@@ -116,7 +116,7 @@ impl Request {
         past: Vec<Message>,
         context: &Context,
     ) -> Result<Translation<Encoder>, Error> {
-        let said = self.said()?;
+        let said = self.read_input()?;
         let encoder = Encoder::new(
             context,
             self.stream == Some(true),
@@ -134,10 +134,10 @@ impl Request {
         });
         let request = GenerateRequest {
             sampling: SamplingParams {
-                temperature: checked("temperature", self.temperature, 0.0..)?,
-                top_p: checked("top_p", self.top_p, 0.0..=1.0)?,
+                temperature: check_range("temperature", self.temperature, 0.0..)?,
+                top_p: check_range("top_p", self.top_p, 0.0..=1.0)?,
                 top_k: self.top_k,
-                min_p: checked("min_p", self.min_p, 0.0..=1.0)?,
+                min_p: check_range("min_p", self.min_p, 0.0..=1.0)?,
                 repetition_penalty: match self.repeat_penalty {
                     Some(penalty) if penalty <= 0.0 => {
                         return Err(Error::invalid(
@@ -165,7 +165,7 @@ impl Request {
     }
 
     /// The turns that this request adds.
-    fn said(&self) -> Result<Vec<Message>, Error> {
+    fn read_input(&self) -> Result<Vec<Message>, Error> {
         let items = match &self.input {
             Value::String(text) => vec![Item::Text {
                 content: text.clone(),

@@ -124,7 +124,7 @@ impl Encoder {
             ToolCallPart::Arguments(text) => calls.arguments(text, form, streams),
             ToolCallPart::End => calls.end(form, streams),
         };
-        self.told(index, delta)
+        self.write_delta(index, delta)
     }
 
     fn finish(&mut self, index: u32, reason: FinishReason) -> Vec<Frame> {
@@ -162,7 +162,7 @@ impl Encoder {
     }
 
     /// What is new in a choice, if that is told at once.
-    fn told(&self, index: u32, delta: Option<Delta>) -> Vec<Frame> {
+    fn write_delta(&self, index: u32, delta: Option<Delta>) -> Vec<Frame> {
         delta
             .filter(|_| self.wanted.stream)
             .map(|delta| self.piece(index, delta))

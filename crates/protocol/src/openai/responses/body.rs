@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::{
-    super::sampling::checked,
+    super::sampling::check_range,
     response::{
         ConversationReference, Reasoning, Response, ResponseObject, ServiceTier, Status, Text,
         Truncation,
@@ -80,7 +80,7 @@ pub(super) struct ReasoningWish {
 impl Body {
     /// The response before anything has been said.
     pub(super) fn response(&self, context: &Context, top_logprobs: u8) -> Result<Response, Error> {
-        let max_tool_calls = checked("max_tool_calls", self.max_tool_calls, 0..)?;
+        let max_tool_calls = check_range("max_tool_calls", self.max_tool_calls, 0..)?;
         let max_output_tokens = ANSWER_TOKENS.read("max_output_tokens", self.max_output_tokens)?;
         let text = self.text.as_ref();
         let reasoning = self.reasoning.as_ref();

@@ -78,7 +78,7 @@ impl Request {
             created_at: context.created_unix,
             metadata: self.metadata.unwrap_or_default(),
         };
-        let items = checked(&[], self.items.unwrap_or_default(), &context.id)?;
+        let items = check_items(&[], self.items.unwrap_or_default(), &context.id)?;
         Ok((conversation, items))
     }
 
@@ -93,12 +93,12 @@ impl Request {
         let items = self
             .items
             .ok_or_else(|| Error::invalid("items", "items is missing"))?;
-        checked(earlier, items, &context.id)
+        check_items(earlier, items, &context.id)
     }
 }
 
 /// Items a later request will be able to read after `earlier` ones, with ids.
-fn checked(earlier: &[Value], given: Vec<Value>, id: &str) -> Result<Vec<Value>, Error> {
+fn check_items(earlier: &[Value], given: Vec<Value>, id: &str) -> Result<Vec<Value>, Error> {
     let mut turns = Turns::new(Toolbox::default());
     for (index, item) in earlier.iter().enumerate() {
         turns.read(item, &format!("conversation.items[{index}]"))?;

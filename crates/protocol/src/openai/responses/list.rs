@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::super::sampling::checked;
+use super::super::sampling::check_range;
 use crate::{Error, json};
 
 /// Which items of a list are wanted.
@@ -45,7 +45,7 @@ impl Page {
             None => 20,
             Some(text) => {
                 let limit: i64 = json::query_value("limit", &text)?;
-                checked("limit", Some(limit), 1..=100)?.unwrap_or(limit)
+                check_range("limit", Some(limit), 1..=100)?.unwrap_or(limit)
             }
         };
         let is_oldest_first = match field("order").as_deref() {

@@ -11,7 +11,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{
-    super::{grammar, reasoning, sampling, sampling::checked, stop, tools::is_single},
+    super::{grammar, reasoning, sampling, sampling::check_range, stop, tools::is_single},
     body::{Body, Conversation, Input},
     encoder::{Encoder, Options},
     input::{self, Turns},
@@ -118,15 +118,17 @@ impl Request {
     /// What the backend is to do, and the encoder for what it will say. `past` holds what
     /// [`Self::follows`] and [`Self::references`] asked for.
     pub fn translate(self, past: &Past, context: Context) -> Result<Translation<Encoder>, Error> {
-        self.renamed.clone().translation(self.asked(past, context))
+        self.renamed
+            .clone()
+            .translation(self.translate_after(past, context))
     }
 
-    fn asked(self, past: &Past, context: Context) -> Result<Translation<Encoder>, Error> {
+    fn translate_after(self, past: &Past, context: Context) -> Result<Translation<Encoder>, Error> {
         let wants_stream = self.wants_stream();
         let include = self.body.include.as_deref().unwrap_or_default();
         let includes = |what: &str| include.iter().any(|included| included == what);
         let top_logprobs =
-            checked("top_logprobs", self.body.top_logprobs, 0..=20)?.unwrap_or(0) as u8;
+            check_range("top_logprobs", self.body.top_logprobs, 0..=20)?.unwrap_or(0) as u8;
         let wants_logprobs = top_logprobs > 0
             || self.body.logprobs == Some(true)
             || includes("message.output_text.logprobs");

@@ -21,13 +21,13 @@ use crate::{
 };
 
 pub(crate) async fn go_on(State(app): State<Arc<App>>, request: Request) -> Response {
-    match generated(&app, request).await {
+    match answer_chat(&app, request).await {
         Ok(response) => response,
         Err(error) => respond(Chat::DIALECT.error_reply(&error)),
     }
 }
 
-async fn generated(app: &App, request: Request) -> Result<Response, Error> {
+async fn answer_chat(app: &App, request: Request) -> Result<Response, Error> {
     let closing = Closing::of(request.extensions());
     let received = receive(request, app.options.body_limit_bytes).await?;
     let request = Chat::parse(received.body())?;

@@ -63,17 +63,17 @@ pub(crate) fn routes() -> Api {
 }
 
 async fn list(State(app): State<Arc<App>>) -> Response {
-    let models = described(&app, Model::new).await;
+    let models = describe_all(&app, Model::new).await;
     answer(Dialect::OpenAi, models.map(models::list))
 }
 
 async fn keyed_list(State(app): State<Arc<App>>) -> Response {
-    let models = described(&app, Keyed::new).await;
-    told(models.map(models::keyed_list))
+    let models = describe_all(&app, Keyed::new).await;
+    reply(models.map(models::keyed_list))
 }
 
 /// Every model, described in the words of one list.
-async fn described<T>(
+async fn describe_all<T>(
     app: &App,
     describe: fn(&ModelCard, &macmlx_inference::ModelTraits, bool) -> T,
 ) -> Result<Vec<T>, Error> {
@@ -97,10 +97,10 @@ async fn one(State(app): State<Arc<App>>, Path(id): Path<String>) -> Response {
 }
 
 async fn load(State(app): State<Arc<App>>, request: Request) -> Response {
-    told(loaded(&app, request).await)
+    reply(load_model(&app, request).await)
 }
 
-async fn loaded(app: &App, request: Request) -> Result<Loaded, Error> {
+async fn load_model(app: &App, request: Request) -> Result<Loaded, Error> {
     let body = read_body(request, app.options.body_limit_bytes).await?;
     let request = LoadRequest::parse(&body)?;
     let card = find(&app.catalog, request.model.clone()).await?;
@@ -110,10 +110,10 @@ async fn loaded(app: &App, request: Request) -> Result<Loaded, Error> {
 }
 
 async fn unload(State(app): State<Arc<App>>, request: Request) -> Response {
-    told(unloaded(&app, request).await)
+    reply(unload_model(&app, request).await)
 }
 
-async fn unloaded(app: &App, request: Request) -> Result<Unload, Error> {
+async fn unload_model(app: &App, request: Request) -> Result<Unload, Error> {
     let body = read_body(request, app.options.body_limit_bytes).await?;
     let Unload { instance_id } = Unload::parse(&body)?;
     // Its files may be gone by now, and then its name is all there is.
@@ -136,6 +136,6 @@ fn is_loaded(app: &App, id: &str) -> bool {
 }
 
 /// An answer of `/api/v1`.
-fn told(result: Result<impl Serialize, Error>) -> Response {
+fn reply(result: Result<impl Serialize, Error>) -> Response {
     answer(Dialect::LmStudio, result.map(|reply| json::value(&reply)))
 }

@@ -31,15 +31,15 @@ type Steps = BoxStream<'static, Result<PullProgress, ModelFilesError>>;
 
 pub(super) async fn pull(State(app): State<Arc<App>>, request: Request) -> Response {
     let closing = Closing::of(request.extensions());
-    match begun(&app, request).await {
-        Ok((steps, true)) => streamed(steps, closing),
+    match begin_pull(&app, request).await {
+        Ok((steps, true)) => stream_steps(steps, closing),
         Ok((steps, false)) => whole(steps).await,
         Err(error) => refuse(&error),
     }
 }
 
 /// The steps of a pull, and whether they are to be told as they come.
-async fn begun(app: &App, request: Request) -> Result<(Steps, bool), Error> {
+async fn begin_pull(app: &App, request: Request) -> Result<(Steps, bool), Error> {
     let body = read_body(request, app.options.body_limit_bytes).await?;
     let request = files::Request::parse(&body)?;
     let steps = match request.repository() {
@@ -61,7 +61,7 @@ async fn local(app: &App, request: &files::Request) -> Option<String> {
     id.filter(|id| request.means(id))
 }
 
-fn streamed(steps: Steps, closing: Closing) -> Response {
+fn stream_steps(steps: Steps, closing: Closing) -> Response {
     let lines = stream::unfold(Some((steps, closing)), |open| async {
         let (mut steps, mut closing) = open?;
         let step = tokio::select! {
@@ -104,7 +104,7 @@ async fn whole(mut steps: Steps) -> Response {
 pub(super) async fn delete(State(app): State<Arc<App>>, request: Request) -> Response {
     let body = read_body(request, app.options.body_limit_bytes).await;
     match body.and_then(|body| files::Request::parse(&body)) {
-        Ok(request) => changed(app.files.delete(request.model).await),
+        Ok(request) => answer_change(app.files.delete(request.model).await),
         Err(error) => refuse(&error),
     }
 }
@@ -112,13 +112,13 @@ pub(super) async fn delete(State(app): State<Arc<App>>, request: Request) -> Res
 pub(super) async fn copy(State(app): State<Arc<App>>, request: Request) -> Response {
     let body = read_body(request, app.options.body_limit_bytes).await;
     match body.and_then(|body| files::Copy::parse(&body)) {
-        Ok(copy) => changed(app.files.copy(copy.source, copy.destination).await),
+        Ok(copy) => answer_change(app.files.copy(copy.source, copy.destination).await),
         Err(error) => refuse(&error),
     }
 }
 
 /// Ollama says nothing where all went well.
-fn changed<T>(result: Result<T, ModelFilesError>) -> Response {
+fn answer_change<T>(result: Result<T, ModelFilesError>) -> Response {
     match result {
         Ok(_) => StatusCode::OK.into_response(),
         Err(error) => respond(model_files_reply(&error)),

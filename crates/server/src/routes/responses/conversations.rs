@@ -17,7 +17,7 @@ use macmlx_protocol::{
 };
 use serde_json::Value;
 
-use super::{page, paged, reply};
+use super::{describe_paging, page, reply};
 use crate::{
     api::{Api, Doc},
     exchange::read_body,
@@ -50,7 +50,7 @@ pub(super) fn routes() -> Api {
             "/conversations/{id}/items",
             get(items).post(add_items),
             [
-                paged(Doc::get("List a conversation's items")).reply::<ItemList>(),
+                describe_paging(Doc::get("List a conversation's items")).reply::<ItemList>(),
                 Doc::post("Add items to a conversation")
                     .body::<Body>()
                     .reply::<ItemList>(),
