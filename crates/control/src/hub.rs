@@ -12,7 +12,6 @@ use macmlx_store::{
     hub::{Card, Connection, Error, Hub, Listed, Reference, Repository, Search},
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -291,7 +290,7 @@ fn detail(sources: &HubSources, repository: Repository, card: Card) -> HubModelD
         readme: card.readme,
         is_supported: unsupported_reason.is_none(),
         unsupported_reason,
-        context_length: card.config.as_ref().and_then(context_length),
+        context_length: card.config.as_ref().and_then(macmlx_fit::context_length),
         model_type,
         files: repository
             .files
@@ -307,15 +306,6 @@ fn detail(sources: &HubSources, repository: Repository, card: Card) -> HubModelD
         disk_free_bytes: disk::free_bytes(sources.models.library.root()).ok(),
         model,
     }
-}
-
-/// Vision models keep it with their language model's facts.
-fn context_length(config: &Value) -> Option<u32> {
-    let length = &config["max_position_embeddings"];
-    let length = length
-        .as_u64()
-        .or_else(|| config["text_config"]["max_position_embeddings"].as_u64())?;
-    u32::try_from(length).ok()
 }
 
 fn other_models_bytes(sources: &HubSources, id: &str) -> u64 {

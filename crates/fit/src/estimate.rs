@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 
 use crate::{
     Machine, Precision, StoredWeights, kv_cache,
+    left_out::filled,
     shape::{Shape, product},
 };
 
@@ -66,7 +67,7 @@ pub struct Fit {
 
 /// Estimates. A config that says too little yields the weights alone, which is the larger part.
 pub fn estimate(question: &Question<'_>, machine: &Machine) -> Fit {
-    let shape = Shape::of(question.config);
+    let shape = Shape::of(&filled(question.config, &machine.left_out));
     let context_tokens = question
         .context_tokens
         .unwrap_or(DEFAULT_CONTEXT_TOKENS)

@@ -6,6 +6,7 @@
 mod estimate;
 mod holding;
 mod kv_cache;
+mod left_out;
 mod machine;
 mod quantization;
 mod shape;
@@ -14,8 +15,10 @@ mod weights;
 pub use estimate::{DEFAULT_CONTEXT_TOKENS, Fit, Question, Verdict, estimate};
 pub use holding::{Holding, Precision};
 pub use kv_cache::KvQuantization;
+pub use left_out::{LeftOut, fill_in};
 pub use machine::{Budget, Machine};
 pub use quantization::Quantization;
+pub use shape::context_length;
 pub use weights::{StoredWeights, count_parameters};
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What a machine has for models and how it computes.
 
-use crate::{KvQuantization, Precision};
+use crate::{KvQuantization, LeftOut, Precision};
 
 /// Part of the memory that models may take where no GPU limit says: the rest is the system's.
 const PART_OF_MEMORY: f64 = 0.75;
@@ -56,4 +56,6 @@ pub struct Machine {
     pub kv_quantization: Option<KvQuantization>,
     /// Prompt tokens that are computed at once.
     pub prefill_chunk_tokens: u32,
+    /// What the engine's architectures take where a config is silent.
+    pub left_out: LeftOut,
 }

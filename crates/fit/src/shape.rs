@@ -48,10 +48,7 @@ impl Shape {
             intermediate: config.size("intermediate_size").max(of_experts),
             heads,
             vocabulary: config.size("vocab_size"),
-            context_length: config
-                .get("max_position_embeddings")
-                .as_u64()
-                .and_then(|length| u32::try_from(length).ok()),
+            context_length: config.context_length(),
             stored_value_bytes: config.value_bytes(),
         }
     }
@@ -70,6 +67,11 @@ pub(crate) fn stored_value_bytes(config: &Value) -> u64 {
     Config(config).value_bytes()
 }
 
+/// Positions that a text model was trained for, where its `config.json` says.
+pub fn context_length(config: &Value) -> Option<u32> {
+    Config(config).context_length()
+}
+
 /// A config; those of vision models keep the language model's numbers in `text_config`.
 struct Config<'a>(&'a Value);
 
@@ -79,6 +81,11 @@ impl Config<'_> {
             Value::Null => &self.0["text_config"][key],
             value => value,
         }
+    }
+
+    fn context_length(&self) -> Option<u32> {
+        let length = self.get("max_position_embeddings").as_u64()?;
+        u32::try_from(length).ok()
     }
 
     fn size(&self, key: &str) -> u64 {
@@ -147,18 +154,10 @@ impl Config<'_> {
             interval if is_last_of(interval) => return Kind::Full,
             _ => return Kind::Linear,
         }
-        // Gemma 3 leaves out what is at its default.
-        let is_gemma3 = matches!(
-            self.get("model_type").as_str(),
-            Some("gemma3" | "gemma3_text")
-        );
-        let pattern = self.size_or("sliding_window_pattern", if is_gemma3 { 6 } else { 0 });
-        if pattern == 0 || is_last_of(pattern) {
-            Kind::Full
-        } else if window == 0 && is_gemma3 {
-            Kind::Window(512)
-        } else {
-            Kind::Window(window)
+        match self.size("sliding_window_pattern") {
+            0 => Kind::Full,
+            pattern if is_last_of(pattern) => Kind::Full,
+            _ => Kind::Window(window),
         }
     }
 

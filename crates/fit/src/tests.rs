@@ -12,6 +12,13 @@ fn mac(memory_gb: u64) -> Machine {
         precision: Precision::Checkpoint,
         kv_quantization: None,
         prefill_chunk_tokens: 512,
+        left_out: LeftOut::from([(
+            "gemma3".to_owned(),
+            json!({"text_config": {
+                "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
+                "sliding_window": 512, "sliding_window_pattern": 6
+            }}),
+        )]),
     }
 }
 
@@ -66,8 +73,7 @@ fn gemma3_4b() -> Value {
         "model_type": "gemma3",
         "text_config": {
             "model_type": "gemma3_text", "hidden_size": 2560, "intermediate_size": 10240,
-            "num_hidden_layers": 34, "num_attention_heads": 8, "num_key_value_heads": 4,
-            "head_dim": 256, "sliding_window": 1024, "max_position_embeddings": 131_072
+            "num_hidden_layers": 34, "sliding_window": 1024, "max_position_embeddings": 131_072
         }
     })
 }

@@ -31,6 +31,7 @@ pub(crate) fn machine(memory_bytes: u64, settings: &Settings) -> Machine {
         precision: precision(settings),
         kv_quantization: kv_quantization(settings),
         prefill_chunk_tokens: settings.prefill_chunk_tokens.max(1),
+        left_out: macmlx_models::left_out(),
     }
 }
 
@@ -103,6 +104,7 @@ fn kv_quantization(settings: &Settings) -> Option<KvQuantization> {
 
 #[cfg(test)]
 mod tests {
+    use macmlx_fit::Question;
     use serde_json::json;
 
     use super::*;
@@ -132,6 +134,27 @@ mod tests {
             };
             assert_eq!(can_run(&bert, 100), is_known, "{task:?}");
         }
+    }
+
+    #[test]
+    fn estimates_know_what_configs_leave_out() {
+        let machine = machine(64 << 30, &Settings::default());
+        let config = json!({"model_type": "gemma3", "text_config": {"num_hidden_layers": 6}});
+        let question = Question {
+            config: &config,
+            weights: StoredWeights {
+                size_bytes: 0,
+                parameters: None,
+            },
+            generates: true,
+            context_tokens: Some(1024),
+            other_models_bytes: 0,
+        };
+        // Five layers of six see 512 tokens; each keeps keys and values of 4 heads of 256.
+        let value_bytes = if HAS_GPU { 2 } else { 4 };
+        let expected = (5 * 512 + 1024) * 2 * 4 * 256 * value_bytes;
+        let estimate = macmlx_fit::estimate(&question, &machine);
+        assert_eq!(estimate.kv_cache_bytes, expected);
     }
 
     #[test]

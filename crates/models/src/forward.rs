@@ -1,8 +1,8 @@
 //! One forward pass over the new tokens of any number of sequences.
 //!
 //! Tokens of all sequences lie end to end in one row, so projections and MLPs see one matrix, and
-//! nothing is padded; only attention looks at each segment alone, with its own cache. A prefill chunk, a decode step of a batch and the verification of drafted tokens
-//! are the same call.
+//! nothing is padded; only attention looks at each segment alone, with its own cache. A prefill chunk,
+//! a decode step of a batch and the verification of drafted tokens are the same call.
 
 use mlx_rs::Array;
 

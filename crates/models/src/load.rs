@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, path::Path};
 
-use macmlx_fit::count_parameters;
+use macmlx_fit::{context_length, count_parameters};
 use mlx_rs::{Array, Dtype};
 use serde_json::{Map, Value};
 
@@ -50,7 +50,7 @@ impl std::fmt::Debug for LoadedModel {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelFacts {
     pub model_type: String,
-    /// Positions the model was trained for (`max_position_embeddings`), where config.json says.
+    /// Positions the model was trained for, where config.json says.
     pub context_length: Option<u32>,
     pub vocab_size: u32,
     /// Bytes of the weights as they are held.
@@ -89,10 +89,7 @@ impl std::fmt::Debug for LoadedEncoder {
 /// Call it on the thread that will run the model.
 pub fn load(folder: &Path, options: &LoadOptions) -> Result<LoadedModel> {
     let mut checkpoint = Checkpoint::open(folder, options, arch::model_types())?;
-    let context_length = checkpoint
-        .config
-        .get("max_position_embeddings")
-        .and_then(Value::as_u64);
+    let context_length = context_length(&checkpoint.config).map(u64::from);
     let config = checkpoint.config.take();
     let model = arch::build(&checkpoint.model_type, config, &mut checkpoint.weights)?;
     let vocab_size = model.vocab_size();

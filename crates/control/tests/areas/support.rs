@@ -176,6 +176,7 @@ impl Running {
                 },
                 kv_quantization: None,
                 prefill_chunk_tokens: 512,
+                left_out: macmlx_fit::LeftOut::default(),
             },
             traits: TraitsCache::default(),
         });

@@ -2,6 +2,7 @@
 
 use mlx_rs::{Array, Dtype, ops};
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::Architecture;
 use crate::{
@@ -15,7 +16,6 @@ use crate::{
 };
 
 #[derive(Debug, Deserialize)]
-#[serde(default)]
 pub(crate) struct Config {
     hidden_size: i32,
     num_hidden_layers: usize,
@@ -24,7 +24,7 @@ pub(crate) struct Config {
     num_key_value_heads: i32,
     head_dim: i32,
     rms_norm_eps: f32,
-    vocab_size: i32,
+    pub(super) vocab_size: i32,
     query_pre_attn_scalar: f32,
     sliding_window: usize,
     sliding_window_pattern: usize,
@@ -37,33 +37,6 @@ pub(crate) struct Config {
     layer_types: Option<Vec<String>>,
     #[serde(flatten)]
     rope: RopeConfig,
-}
-
-/// mlx-lm's defaults: exporters leave out what equals them.
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            hidden_size: 1152,
-            num_hidden_layers: 26,
-            intermediate_size: 6912,
-            num_attention_heads: 4,
-            num_key_value_heads: 1,
-            head_dim: 256,
-            rms_norm_eps: 1e-6,
-            vocab_size: 262_144,
-            query_pre_attn_scalar: 256.0,
-            sliding_window: 512,
-            sliding_window_pattern: 6,
-            rope_local_base_freq: None,
-            hidden_activation: None,
-            attention_bias: false,
-            attn_logit_softcapping: None,
-            final_logit_softcapping: None,
-            use_bidirectional_attention: None,
-            layer_types: None,
-            rope: RopeConfig::default(),
-        }
-    }
 }
 
 impl Config {
@@ -234,7 +207,25 @@ pub(crate) struct Gemma3Text {
 
 impl Architecture for Gemma3Text {
     type Config = Config;
+    type Model = Self;
     const MODEL_TYPES: &'static [&'static str] = &["gemma3_text"];
+
+    fn left_out() -> Value {
+        json!({
+            "hidden_size": 1152,
+            "num_hidden_layers": 26,
+            "intermediate_size": 6912,
+            "num_attention_heads": 4,
+            "num_key_value_heads": 1,
+            "head_dim": 256,
+            "rms_norm_eps": 1e-6,
+            "vocab_size": 262_144,
+            "query_pre_attn_scalar": 256.0,
+            "sliding_window": 512,
+            "sliding_window_pattern": 6,
+            "attention_bias": false,
+        })
+    }
 
     fn build(config: Config, weights: &mut Weights) -> Result<Self> {
         config.check()?;
@@ -246,7 +237,13 @@ impl Architecture for Gemma3Text {
         let norm =
             RmsNorm::load_one_based(&mut weights.at("model.norm"), hidden, config.rms_norm_eps)?;
         // Gemma checkpoints share the matrix and do not say so.
-        let output = Output::load(weights, norm, &embed_tokens, (hidden, vocab), None)?;
+        let output = Output::load(
+            weights,
+            norm,
+            &embed_tokens,
+            (hidden, vocab),
+            ("lm_head", None),
+        )?;
         let window = |layer| config.is_sliding(layer).then_some(config.sliding_window);
         let windows = (0..config.num_hidden_layers).map(window).collect();
         let caches = CacheShape::new(windows, config.head_dim, weights);

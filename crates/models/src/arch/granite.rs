@@ -143,6 +143,7 @@ pub(crate) struct Granite {
 
 impl Architecture for Granite {
     type Config = Config;
+    type Model = Self;
     const MODEL_TYPES: &'static [&'static str] = &["granite"];
 
     fn build(config: Config, weights: &mut Weights) -> Result<Self> {
@@ -164,7 +165,13 @@ impl Architecture for Granite {
         let rope = config
             .rope
             .build(config.head_dim(), 10_000.0, weights.compute)?;
-        let output = Output::load(weights, norm, &embed_tokens, (hidden, vocab), tied)?;
+        let output = Output::load(
+            weights,
+            norm,
+            &embed_tokens,
+            (hidden, vocab),
+            ("lm_head", tied),
+        )?;
         let caches = CacheShape::new(
             vec![None; config.num_hidden_layers],
             config.head_dim(),

@@ -17,7 +17,7 @@ use crate::{
 #[derive(Debug, Deserialize)]
 pub(crate) struct Config {
     hidden_size: i32,
-    num_hidden_layers: usize,
+    pub(super) num_hidden_layers: usize,
     intermediate_size: i32,
     num_attention_heads: i32,
     num_key_value_heads: Option<i32>,
@@ -130,14 +130,26 @@ pub(crate) struct Llama {
     layers: Vec<Block>,
     output: Output,
     rope: Rope,
+    /// For layers that do not rotate.
+    no_rope: Rope,
+    /// Whether each layer rotates.
+    rotates: Vec<bool>,
     caches: CacheShape,
 }
 
 impl Architecture for Llama {
     type Config = Config;
+    type Model = Self;
     const MODEL_TYPES: &'static [&'static str] = &["llama", "mistral"];
 
     fn build(config: Config, weights: &mut Weights) -> Result<Self> {
+        Self::load(&config, vec![true; config.num_hidden_layers], weights)
+    }
+}
+
+impl Llama {
+    /// Takes all tensors; `rotates` says of each layer whether it does.
+    pub(super) fn load(config: &Config, rotates: Vec<bool>, weights: &mut Weights) -> Result<Self> {
         let activation = Activation::Silu.expect("hidden_act", config.hidden_act.as_deref())?;
         weights.ignore(|key| key.ends_with("self_attn.rotary_emb.inv_freq"));
         let (hidden, vocab) = (config.hidden_size, config.vocab_size);
@@ -145,7 +157,7 @@ impl Architecture for Llama {
         let layers = (0..config.num_hidden_layers)
             .map(|i| {
                 Block::load(
-                    &config,
+                    config,
                     activation,
                     &mut weights.at(&format!("model.layers.{i}")),
                 )
@@ -156,13 +168,21 @@ impl Architecture for Llama {
         let rope = config
             .rope
             .build(config.head_dim(), 10_000.0, weights.compute)?;
-        let output = Output::load(weights, norm, &embed_tokens, (hidden, vocab), tied)?;
+        let output = Output::load(
+            weights,
+            norm,
+            &embed_tokens,
+            (hidden, vocab),
+            ("lm_head", tied),
+        )?;
         let caches = CacheShape::new(config.windows()?, config.head_dim(), weights);
         Ok(Self {
             embed_tokens,
             layers,
             output,
             rope,
+            no_rope: Rope::none(),
+            rotates,
             caches,
         })
     }
@@ -207,8 +227,9 @@ impl Model for Llama {
     fn forward(&self, tokens: &Array, segments: &mut [Segment<'_>]) -> Result<Array> {
         let mut step = Step::new(segments);
         let mut h = self.embed_tokens.forward(tokens)?;
-        for (index, layer) in self.layers.iter().enumerate() {
-            h = layer.forward(&h, &self.rope, index, &mut step)?;
+        for (index, (layer, rotates)) in self.layers.iter().zip(&self.rotates).enumerate() {
+            let rope = if *rotates { &self.rope } else { &self.no_rope };
+            h = layer.forward(&h, rope, index, &mut step)?;
         }
         self.output.forward(h, &step)
     }

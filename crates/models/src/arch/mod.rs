@@ -5,6 +5,7 @@
 
 mod bert;
 mod distilbert;
+mod gemma3;
 mod gemma3_text;
 mod granite;
 mod llama;
@@ -14,8 +15,11 @@ mod phi3;
 mod qwen2;
 mod qwen3;
 mod roberta;
+mod smollm3;
+mod starcoder2;
 
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::{
     Encoder, Model, ModelError, Result,
@@ -26,15 +30,23 @@ use crate::{
 };
 
 /// How a family of checkpoints becomes a [`Model`].
-pub(crate) trait Architecture: Model + Sized + 'static {
+pub(crate) trait Architecture {
     /// The settings of config.json that the computation depends on.
     type Config: DeserializeOwned;
+
+    type Model: Model + 'static;
 
     /// Values of `model_type` with this layout.
     const MODEL_TYPES: &'static [&'static str];
 
+    /// Settings that exporters leave out of config.json where they equal these. What estimates memory
+    /// reads them too.
+    fn left_out() -> Value {
+        Value::Null
+    }
+
     /// Takes every tensor it needs out of `weights`, and says which others to ignore.
-    fn build(config: Self::Config, weights: &mut Weights) -> Result<Self>;
+    fn build(config: Self::Config, weights: &mut Weights) -> Result<Self::Model>;
 }
 
 /// How a family of checkpoints becomes an [`Encoder`].
@@ -85,11 +97,12 @@ macro_rules! architectures {
         /// Builds the architecture of `model_type`.
         pub(crate) fn build(
             model_type: &str,
-            config: serde_json::Value,
+            mut config: Value,
             weights: &mut Weights,
         ) -> Result<Box<dyn Model>> {
             $($(
                 if $module::$model::MODEL_TYPES.contains(&model_type) {
+                    macmlx_fit::fill_in(&mut config, &$module::$model::left_out());
                     let config = serde_json::from_value(config)?;
                     return Ok(Box::new($module::$model::build(config, weights)?));
                 }
@@ -100,7 +113,7 @@ macro_rules! architectures {
         /// Builds the encoder of `model_type`.
         pub(crate) fn build_encoder(
             model_type: &str,
-            config: serde_json::Value,
+            config: Value,
             builder: EncoderBuilder<'_>,
         ) -> Result<Box<dyn Encoder>> {
             $($(
@@ -116,6 +129,17 @@ macro_rules! architectures {
             [$($($module::$model::MODEL_TYPES,)?)+].into_iter().flatten().copied()
         }
 
+        /// What config.json leaves out, of each `model_type` that can be loaded to generate.
+        pub fn left_out() -> macmlx_fit::LeftOut {
+            let mut all = macmlx_fit::LeftOut::default();
+            $($(
+                for model_type in $module::$model::MODEL_TYPES {
+                    all.insert((*model_type).to_owned(), $module::$model::left_out());
+                }
+            )?)+
+            all
+        }
+
         /// Every `model_type` that can be loaded for embeddings or to rerank.
         pub fn encoder_types() -> impl Iterator<Item = &'static str> {
             [$($($module::$encoder::MODEL_TYPES,)?)+].into_iter().flatten().copied()
@@ -126,6 +150,7 @@ macro_rules! architectures {
 architectures! {
     bert { encodes Bert }
     distilbert { encodes DistilBert }
+    gemma3 { generates Gemma3 }
     gemma3_text { generates Gemma3Text }
     granite { generates Granite }
     llama { generates Llama }
@@ -135,6 +160,8 @@ architectures! {
     qwen2 { generates Qwen2 }
     qwen3 { generates Qwen3, encodes Qwen3Encoder }
     roberta { encodes Roberta }
+    smollm3 { generates SmolLm3 }
+    starcoder2 { generates StarCoder2 }
 }
 
 /// Says that a window of the checkpoint is not applied, as it is not in mlx-lm: the answers differ

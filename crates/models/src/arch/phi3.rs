@@ -125,6 +125,7 @@ pub(crate) struct Phi3 {
 
 impl Architecture for Phi3 {
     type Config = Config;
+    type Model = Self;
     const MODEL_TYPES: &'static [&'static str] = &["phi3"];
 
     fn build(config: Config, weights: &mut Weights) -> Result<Self> {
@@ -146,7 +147,13 @@ impl Architecture for Phi3 {
         let tied = config.tie_word_embeddings;
         let head_dim = hidden / config.num_attention_heads;
         let rope = config.rope.build(head_dim, 10_000.0, weights.compute)?;
-        let output = Output::load(weights, norm, &embed_tokens, (hidden, vocab), tied)?;
+        let output = Output::load(
+            weights,
+            norm,
+            &embed_tokens,
+            (hidden, vocab),
+            ("lm_head", tied),
+        )?;
         let caches = CacheShape::new(vec![None; config.num_hidden_layers], head_dim, weights);
         Ok(Self {
             embed_tokens,

@@ -124,6 +124,7 @@ pub(crate) struct Qwen2 {
 
 impl Architecture for Qwen2 {
     type Config = Config;
+    type Model = Self;
     const MODEL_TYPES: &'static [&'static str] = &["qwen2"];
 
     fn build(config: Config, weights: &mut Weights) -> Result<Self> {
@@ -147,7 +148,13 @@ impl Architecture for Qwen2 {
         let tied = config.tie_word_embeddings;
         let head_dim = hidden / config.num_attention_heads;
         let rope = config.rope.build(head_dim, 1_000_000.0, weights.compute)?;
-        let output = Output::load(weights, norm, &embed_tokens, (hidden, vocab), tied)?;
+        let output = Output::load(
+            weights,
+            norm,
+            &embed_tokens,
+            (hidden, vocab),
+            ("lm_head", tied),
+        )?;
         let caches = CacheShape::new(vec![None; config.num_hidden_layers], head_dim, weights);
         Ok(Self {
             embed_tokens,

@@ -203,6 +203,7 @@ pub(crate) struct Qwen3 {
 
 impl Architecture for Qwen3 {
     type Config = Config;
+    type Model = Self;
     const MODEL_TYPES: &'static [&'static str] = &["qwen3"];
 
     fn build(config: Config, weights: &mut Weights) -> Result<Self> {
@@ -211,7 +212,13 @@ impl Architecture for Qwen3 {
             (config.hidden_size, config.vocab_size),
             config.tie_word_embeddings,
         );
-        let output = Output::load(weights, norm, &decoder.embed_tokens, sizes, tied)?;
+        let output = Output::load(
+            weights,
+            norm,
+            &decoder.embed_tokens,
+            sizes,
+            ("lm_head", tied),
+        )?;
         Ok(Self { decoder, output })
     }
 }

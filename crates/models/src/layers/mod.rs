@@ -21,7 +21,7 @@ pub(crate) use attention::Heads;
 pub(crate) use embedding::Embedding;
 pub(crate) use linear::Linear;
 pub(crate) use mlp::GatedMlp;
-pub(crate) use norm::{LayerNorm, RmsNorm};
+pub(crate) use norm::{LayerNorm, Norm, RmsNorm};
 pub(crate) use output::Output;
 pub(crate) use post_norm::{PostNormBlock, PostNormNames, PostNormShape};
 pub(crate) use projections::Projections;

@@ -8,6 +8,24 @@ use crate::{Result, weights::Scope};
 /// of small operations.
 const FEW_ROWS: usize = 64;
 
+/// A norm that an architecture may end with; kinds that only it has may stand in its own file.
+pub(crate) trait Norm: std::fmt::Debug {
+    /// `[rows, features]` to the same shape.
+    fn forward(&self, x: &Array) -> Result<Array>;
+}
+
+impl Norm for RmsNorm {
+    fn forward(&self, x: &Array) -> Result<Array> {
+        self.forward(x)
+    }
+}
+
+impl Norm for LayerNorm {
+    fn forward(&self, x: &Array) -> Result<Array> {
+        self.forward(x)
+    }
+}
+
 /// `x / rms(x) · weight` over the last axis.
 #[derive(Debug)]
 pub(crate) struct RmsNorm {

@@ -2,33 +2,36 @@
 
 use mlx_rs::{Array, ops};
 
-use super::{Embedding, Linear, RmsNorm, Step};
+use super::{Embedding, Linear, Norm, RmsNorm, Step};
 use crate::{Result, weights::Weights};
 
 /// Final norm and projection to the vocabulary.
 #[derive(Debug)]
-pub(crate) struct Output {
-    norm: RmsNorm,
+pub(crate) struct Output<N = RmsNorm> {
+    norm: N,
     head: Linear,
 }
 
-impl Output {
-    /// Takes `lm_head` unless the head is `embedding`'s matrix: by `tied`, and where config.json
-    /// does not say, by whether the checkpoint has a head of its own.
+impl<N: Norm> Output<N> {
+    /// Takes the head of this name unless it is `embedding`'s matrix: by `tied`, and where
+    /// config.json does not say, by whether the checkpoint has a head of its own.
     pub(crate) fn load(
         weights: &mut Weights,
-        norm: RmsNorm,
+        norm: N,
         embedding: &Embedding,
         (hidden, vocab): (i32, i32),
-        tied: Option<bool>,
+        (name, tied): (&str, Option<bool>),
     ) -> Result<Self> {
-        let tied = tied.unwrap_or_else(|| !weights.contains("lm_head.weight"));
+        let tied = tied.unwrap_or_else(|| !weights.at(name).contains("weight"));
         let head = if tied {
             // Exporters may write the shared matrix twice.
-            weights.ignore(|key| key.starts_with("lm_head."));
+            weights.ignore(|key| {
+                key.strip_prefix(name)
+                    .is_some_and(|key| key.starts_with('.'))
+            });
             embedding.tied_head()?
         } else {
-            Linear::load(&mut weights.at("lm_head"), hidden, vocab, false)?
+            Linear::load(&mut weights.at(name), hidden, vocab, false)?
         };
         Ok(Self { norm, head })
     }

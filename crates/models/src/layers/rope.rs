@@ -130,6 +130,11 @@ impl Rope {
         Self::plain(head_dim, base, false).prepared(head_dim, compute)
     }
 
+    /// No rotation at all, for layers whose queries and keys carry no position.
+    pub(crate) fn none() -> Self {
+        Self::plain(0, 1.0, false)
+    }
+
     fn plain(dims: i32, base: f32, traditional: bool) -> Self {
         Self {
             dims,
@@ -162,6 +167,9 @@ impl Rope {
             scale,
             ..
         } = *self;
+        if dims == 0 {
+            return Ok(x.clone());
+        }
         let x = self.magnify(x)?;
         let frequencies = self.frequencies.as_ref();
         Ok(fast::rope(
@@ -184,6 +192,9 @@ impl Rope {
             scale,
             ..
         } = *self;
+        if dims == 0 {
+            return Ok(x.clone());
+        }
         let x = self.magnify(x)?;
         let frequencies = self.frequencies.as_ref();
         Ok(fast::rope_dynamic(

@@ -21,6 +21,8 @@ pub(crate) struct Weights {
     arrays: HashMap<String, Array>,
     quantization: Quantization,
     pub(crate) compute: Compute,
+    /// What the files put before each key, for people.
+    root: String,
     problems: Vec<String>,
     /// Bytes of everything handed out, as it is held.
     held_bytes: usize,
@@ -66,6 +68,7 @@ impl Weights {
             arrays,
             quantization,
             compute,
+            root: String::new(),
             problems: Vec::new(),
             held_bytes: 0,
         }
@@ -92,6 +95,23 @@ impl Weights {
         found.copied().unwrap_or_default()
     }
 
+    /// Makes what is below `prefix` (which ends with a dot) the whole checkpoint. What is beside it
+    /// cannot be taken any more.
+    pub(crate) fn enter(&mut self, prefix: &str) {
+        self.root.push_str(prefix);
+        for (key, array) in std::mem::take(&mut self.arrays) {
+            match key.strip_prefix(prefix) {
+                Some(inner) => {
+                    self.arrays.insert(inner.to_owned(), array);
+                }
+                None => self.problems.push(format!("`{key}` is not used")),
+            }
+        }
+        // The files list them in no order.
+        self.problems.sort_unstable();
+        self.quantization.enter(prefix);
+    }
+
     /// Drops every key that `is_unused` claims: tensors that some exporters write and no
     /// computation reads.
     pub(crate) fn ignore(&mut self, is_unused: impl Fn(&str) -> bool) {
@@ -101,15 +121,17 @@ impl Weights {
     /// Removes `key`, which must have `shape`.
     fn take(&mut self, key: &str, shape: &[i32]) -> Option<Array> {
         let Some(array) = self.arrays.remove(key) else {
-            self.problems.push(format!("`{key}` is missing"));
+            self.problems
+                .push(format!("`{}{key}` is missing", self.root));
             return None;
         };
         if array.shape() == shape {
             return Some(array);
         }
         let found = array.shape();
-        self.problems
-            .push(format!("`{key}` has shape {found:?} instead of {shape:?}"));
+        let root = &self.root;
+        let problem = format!("`{root}{key}` has shape {found:?} instead of {shape:?}");
+        self.problems.push(problem);
         None
     }
 
@@ -147,8 +169,10 @@ impl Weights {
     pub(crate) fn finish(&mut self) -> Result<()> {
         let mut left: Vec<_> = self.arrays.keys().collect();
         left.sort_unstable();
+        let root = &self.root;
+        let left = left.into_iter();
         self.problems
-            .extend(left.into_iter().map(|key| format!("`{key}` is not used")));
+            .extend(left.map(|key| format!("`{root}{key}` is not used")));
         if self.problems.is_empty() {
             return Ok(());
         }

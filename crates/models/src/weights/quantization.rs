@@ -58,6 +58,15 @@ impl Quantization {
         Ok(Self { layers })
     }
 
+    /// Names layers as they are called below `prefix`.
+    pub(crate) fn enter(&mut self, prefix: &str) {
+        let layers = std::mem::take(&mut self.layers);
+        let inner = layers
+            .into_iter()
+            .filter_map(|(path, layer)| Some((path.strip_prefix(prefix)?.to_owned(), layer)));
+        self.layers = inner.collect();
+    }
+
     /// Bits and group size of the layer at `path`, which has `columns` inputs, `packed` words and
     /// `groups` scales in each row.
     ///

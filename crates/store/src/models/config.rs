@@ -1,6 +1,6 @@
 //! The facts a `config.json` states about its model.
 
-use macmlx_fit::Quantization;
+use macmlx_fit::{Quantization, context_length};
 use serde_json::Value;
 
 /// What is read of `config.json`. Vision models keep the language model's facts in `text_config`.
@@ -24,9 +24,7 @@ pub(super) fn facts(config: &Value) -> Result<Facts, String> {
     };
     Ok(Facts {
         model_type: model_type.to_owned(),
-        context_length: text("max_position_embeddings")
-            .as_u64()
-            .and_then(|length| u32::try_from(length).ok()),
+        context_length: context_length(config),
         quantization: Quantization::of(config),
         dtype: [text("dtype"), text("torch_dtype")]
             .iter()
