@@ -102,6 +102,27 @@ GRANITE = BASE | {
     "residual_multiplier": 0.4,
     "logits_scaling": 2.0,
 }
+# The text model inside a checkpoint that also sees; head counts are at their defaults.
+GEMMA3_SEEING = {
+    "model_type": "gemma3",
+    "vocab_size": VOCAB,
+    "text_config": {
+        key: value
+        for key, value in GEMMA3.items()
+        if key not in ("vocab_size", "num_attention_heads", "num_key_value_heads")
+    },
+}
+SMOLLM3 = LLAMA | {"model_type": "smollm3"}
+STARCODER2 = BASE | {
+    "model_type": "starcoder2",
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "norm_epsilon": 1e-5,
+    "rope_theta": 100000.0,
+    "hidden_act": "gelu",
+    "tie_word_embeddings": True,
+}
+del STARCODER2["rms_norm_eps"]
 Q4 = {"bits": 4, "group_size": 64}
 Q8 = {"bits": 8, "group_size": 32}
 # Bits and groups of one layer each; the others follow the default.
@@ -207,6 +228,12 @@ FIXTURE_TABLE = {
         None,
         1,
     ),
+    "gemma3": (
+        GEMMA3_SEEING,
+        mx.bfloat16,
+        Q4 | {"language_model.model.layers.1.self_attn.v_proj": {"bits": 8, "group_size": 32}},
+        1,
+    ),
     "phi3": (PHI3, mx.bfloat16, None, 1),
     "phi3-q4": (PHI3, mx.bfloat16, Q4, 1),
     "phi3-longrope": (
@@ -224,6 +251,10 @@ FIXTURE_TABLE = {
         None,
         1,
     ),
+    "smollm3": (SMOLLM3 | {"no_rope_layers": [0, 1]}, mx.bfloat16, None, 1),
+    "smollm3-q4": (SMOLLM3 | {"num_hidden_layers": 4}, mx.bfloat16, Q4, 1),
+    "starcoder2": (STARCODER2, mx.bfloat16, None, 1),
+    "starcoder2-q4": (STARCODER2 | {"tie_word_embeddings": False}, mx.float16, Q4, 1),
 }
 
 
@@ -250,7 +281,8 @@ def write_checkpoint(folder, config, dtype, quantization, shards, seed):
     model_class, args_class = _get_classes(config)
     model = model_class(args_class.from_dict(config))
     if config["model_type"].startswith("gemma3"):
-        model.sanitize({})  # ties the head, as published checkpoints do
+        text_model = model if "text_config" not in config else model.language_model
+        text_model.sanitize({})  # ties the head, as published checkpoints do
     seeded(model, config, seed)
     model.set_dtype(dtype)
     if quantization:
@@ -264,7 +296,11 @@ def write_checkpoint(folder, config, dtype, quantization, shards, seed):
             else False,
         )
     config["torch_dtype"] = str(dtype).split(".")[-1]
-    weights = dict(sorted(tree_flatten(model.parameters())))
+    weights = dict(tree_flatten(model.parameters()))
+    if "text_config" in config:
+        for part in ("multi_modal_projector", "vision_tower.embeddings"):
+            weights[f"{part}.weight"] = mx.zeros((2, 2), dtype)
+    weights = dict(sorted(weights.items()))
     names = list(weights)
     if shards == 1:
         mx.save_safetensors(str(folder / "model.safetensors"), weights, {"format": "mlx"})

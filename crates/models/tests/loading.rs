@@ -74,6 +74,32 @@ fn every_wrong_key_is_named() {
 }
 
 #[test]
+fn keys_of_a_model_within_a_checkpoint_are_named_in_full() {
+    let _turn = mlx();
+    let folder = Folder::of("gemma3").with_tensors(|tensors| {
+        let norm = "language_model.model.norm.weight";
+        tensors.remove(norm).unwrap();
+        let shape = [3, 64];
+        tensors.insert(
+            "language_model.model.layers.0.self_attn.q_norm.weight".to_owned(),
+            zeros(&shape),
+        );
+        for surprise in ["language_model.surprise", "audio_tower.weight"] {
+            tensors.insert(surprise.to_owned(), zeros(&[1]));
+        }
+    });
+    let error = folder.error();
+    for part in [
+        "`language_model.model.norm.weight` is missing",
+        "`language_model.model.layers.0.self_attn.q_norm.weight` has shape [3, 64] instead of [32]",
+        "`language_model.surprise` is not used",
+        "`audio_tower.weight` is not used",
+    ] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+}
+
+#[test]
 fn unused_tensors_that_exporters_write_are_ignored() {
     let _turn = mlx();
     let folder = Folder::of("llama").with_tensors(|tensors| {
@@ -140,6 +166,12 @@ fn settings_that_would_change_the_output_are_refused() {
             "gemma3_text",
             json!({"sliding_window_pattern": 2, "layer_types": ["full_attention"]}),
             "layer_types[0]",
+        ),
+        ("smollm3", json!({"no_rope_layers": [1]}), "no_rope_layers"),
+        (
+            "starcoder2",
+            json!({"hidden_act": "mish"}),
+            "hidden_act = mish",
         ),
         (
             "llama",
@@ -248,6 +280,8 @@ fn facts_say_how_weights_are_held() {
     assert!(kept.weights.starts_with("bf16 ("));
     assert_eq!((kept.context_length, kept.vocab_size), (Some(512), 96));
     assert_eq!(kept.model_type, "qwen2");
+    let nested = facts("gemma3", ComputePolicy::Checkpoint, 0);
+    assert_eq!((nested.context_length, nested.vocab_size), (Some(512), 96));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::{
 use macmlx_models::{
     ComputePolicy, LoadOptions, LogitsRows, Model, Segment,
     cache::{CacheOptions, KvQuantization, SequenceCache},
-    load,
+    load, model_types,
 };
 use mlx_rs::{Array, ops};
 use parking_lot::{Mutex, MutexGuard};
@@ -143,6 +143,22 @@ fn assert_close(name: &str, actual: &Array, expected: &Array, tolerance: f32) {
         difference <= tolerance,
         "{name}: logits differ by {difference}"
     );
+}
+
+#[test]
+fn every_architecture_has_a_checkpoint() {
+    let types: Vec<_> = fixtures()
+        .iter()
+        .map(|fixture| {
+            let config = fs::read_to_string(fixture.path.join("config.json")).unwrap();
+            let config: serde_json::Value = serde_json::from_str(&config).unwrap();
+            config["model_type"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    let without: Vec<_> = model_types()
+        .filter(|known| !types.iter().any(|own| own == known))
+        .collect();
+    assert_eq!(without, [""; 0], "see tests/parity/make.py");
 }
 
 #[test]
