@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{grammar, sampling::Sampling, sampling::checked, stop};
+use super::{grammar, sampling::Sampling, sampling::check_range, stop};
 use crate::{
     Body, Context, Described, Dialect, Endpoint, Error, Translation, json,
     words::{self, Api, Renamed},
@@ -124,8 +124,8 @@ impl Request {
     fn translate(self) -> Result<Translation<Encoder>, Error> {
         let wants_stream = Infill::wants_stream(&self);
         let fields = self.fields;
-        let top = checked("n_probs", fields.n_probs, 0..=20)?.filter(|top| *top > 0);
-        let indentation = checked("n_indent", fields.n_indent, 0..)?.unwrap_or(0) as usize;
+        let top = check_range("n_probs", fields.n_probs, 0..=20)?.filter(|top| *top > 0);
+        let indentation = check_range("n_indent", fields.n_indent, 0..)?.unwrap_or(0) as usize;
         let stop = self.stop.into_conditions(0, None)?;
         let gap = InfillPrompt {
             prefix: fields.input_prefix,
