@@ -92,10 +92,11 @@ impl EncoderTokenizer {
         self.answers
     }
 
-    /// A text to be embedded. `param` is its place in the request.
+    /// A text to be embedded, of which `most` tokens are read. `param` is its place in the request.
     pub fn text(
         &self,
         text: &str,
+        most: Option<u32>,
         overflow: Overflow,
         param: &str,
     ) -> Result<EncoderTokens, InferenceError> {
@@ -105,6 +106,13 @@ impl EncoderTokenizer {
             self.tokenizer.segment(&format!("{}{text}", self.prompt))?
         };
         let special = self.tokenizer.count_special_tokens(false);
+        if let Some(most) = most {
+            let most = most as usize;
+            if most <= special {
+                return Err(nothing_left(param, most));
+            }
+            shorten(&mut segment, most - special);
+        }
         self.fit(&mut segment, special, overflow, param)?;
         let tokens = self.tokenizer.join(segment, None)?;
         if tokens.ids.is_empty() {
@@ -113,16 +121,18 @@ impl EncoderTokenizer {
         Ok(tokens)
     }
 
-    /// Ids as they came, checked against nothing but the length.
+    /// Ids as they came, of which `most` are read, checked against nothing but the length.
     pub fn tokens(
         &self,
         mut ids: Vec<u32>,
+        most: Option<u32>,
         overflow: Overflow,
         param: &str,
     ) -> Result<EncoderTokens, InferenceError> {
         if ids.is_empty() {
             return Err(invalid(param, format!("`{param}` is empty")));
         }
+        ids.truncate(most.map_or(usize::MAX, |most| most as usize));
         if ids.len() > self.limit {
             match overflow {
                 Overflow::Refuse => return Err(self.too_long(param, ids.len())),
@@ -136,18 +146,22 @@ impl EncoderTokenizer {
     }
 
     /// The query with each of the documents, of which the ends are cut off where that is wanted:
-    /// after `most` tokens, and where the model's limit is.
+    /// after `most` tokens, where the pair has `pair_most`, and where the model's limit is.
     pub fn pairs(
         &self,
         query: &str,
         documents: &[String],
         most: Option<u32>,
+        pair_most: Option<u32>,
         overflow: Overflow,
     ) -> Result<Vec<EncoderTokens>, InferenceError> {
-        let most = most.map_or(usize::MAX, |most| most as usize);
+        let most = Most {
+            document: most.map_or(usize::MAX, |most| most as usize),
+            pair: pair_most.map_or(usize::MAX, |most| most as usize),
+        };
         match &self.frame {
-            Some(frame) => self.frame_pairs(frame, query, documents, most, overflow),
-            None => self.join_pairs(query, documents, most, overflow),
+            Some(frame) => self.frame_pairs(frame, query, documents, &most, overflow),
+            None => self.join_pairs(query, documents, &most, overflow),
         }
     }
 
@@ -155,15 +169,15 @@ impl EncoderTokenizer {
         &self,
         query: &str,
         documents: &[String],
-        most: usize,
+        most: &Most,
         overflow: Overflow,
     ) -> Result<Vec<EncoderTokens>, InferenceError> {
         let first = self.tokenizer.segment(query)?;
         let taken = first.len() + self.tokenizer.count_special_tokens(true);
-        self.leave_room(taken)?;
+        let room = self.leave_room(taken, most)?;
         let join = |(index, document): (usize, &String)| {
             let mut second = self.tokenizer.segment(document)?;
-            shorten(&mut second, most);
+            shorten(&mut second, room);
             self.fit(&mut second, taken, overflow, &place(index))?;
             self.tokenizer.join(first.clone(), Some(second))
         };
@@ -175,7 +189,7 @@ impl EncoderTokenizer {
         frame: &PairFrame,
         query: &str,
         documents: &[String],
-        most: usize,
+        most: &Most,
         overflow: Overflow,
     ) -> Result<Vec<EncoderTokens>, InferenceError> {
         let head = format!("{}{query}{}", frame.before, frame.between);
@@ -183,10 +197,10 @@ impl EncoderTokenizer {
         // Where the document begins, its first letters may share a token with what stands before.
         let before = self.tokenizer.segment(&head)?.len();
         let taken = before + after.len();
-        self.leave_room(taken)?;
+        let room = self.leave_room(taken, most)?;
         let join = |(index, document): (usize, &String)| {
             let mut segment = self.tokenizer.segment(&format!("{head}{document}"))?;
-            shorten(&mut segment, before.saturating_add(most));
+            shorten(&mut segment, before.saturating_add(room));
             self.fit(&mut segment, after.len(), overflow, &place(index))?;
             let mut ids = segment.into_ids();
             ids.extend(&after);
@@ -219,12 +233,15 @@ impl EncoderTokenizer {
         }
     }
 
-    /// Cutting documents helps only where the query leaves something of them.
-    fn leave_room(&self, taken: usize) -> Result<(), InferenceError> {
-        if taken < self.limit {
-            Ok(())
-        } else {
+    /// Cutting documents helps only where the query leaves something of them. Returns how many tokens
+    /// of a document the client wants to be read.
+    fn leave_room(&self, taken: usize, most: &Most) -> Result<usize, InferenceError> {
+        if taken >= self.limit {
             Err(self.too_long("query", taken))
+        } else if taken >= most.pair {
+            Err(nothing_left("documents", most.pair))
+        } else {
+            Ok(most.document.min(most.pair - taken))
         }
     }
 
@@ -237,6 +254,24 @@ impl EncoderTokenizer {
             ),
         )
     }
+}
+
+/// How many tokens a client wants to be read; the largest number is no limit.
+struct Most {
+    document: usize,
+    /// Those of the query and of a document together, special ones included.
+    pair: usize,
+}
+
+/// Refuses a limit that leaves nothing to be read.
+fn nothing_left(param: &str, most: usize) -> InferenceError {
+    invalid(
+        param,
+        format!(
+            "with at most {most} tokens, special ones and the query included, nothing of `{param}` \
+             is left to be read"
+        ),
+    )
 }
 
 /// Cuts off what comes after `most` tokens.

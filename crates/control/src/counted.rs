@@ -361,6 +361,7 @@ mod tests {
         EmbedRequest {
             model: "m".into(),
             inputs: vec![EncoderInput::Text("four".into())],
+            token_limit: None,
             overflow: Overflow::Refuse,
             dimensions: None,
         }
@@ -375,6 +376,7 @@ mod tests {
             query: "q".into(),
             documents: vec!["ab".into()],
             document_tokens: None,
+            token_limit: None,
             overflow: Overflow::Truncate,
         };
         Backend::rerank(&counted, card(), ranking).await.unwrap();

@@ -82,9 +82,16 @@ impl Draft {
             request.stop.token_ids.iter().copied(),
             profile.vocab_size,
         )?;
-        let rendered = profile.chat.prompt(&request.prompt, &request.reasoning)?;
-        let prompt_tokens = rendered.tokens.len() as u32;
+        let mut rendered = profile.chat.prompt(&request.prompt, &request.reasoning)?;
         let limit = profile.context_length;
+        if let Some(most) = request.prompt_limit {
+            let most = match most {
+                u32::MAX => room_for_prompt(limit, &request.stop),
+                most => most,
+            };
+            keep_last(&mut rendered.tokens, most);
+        }
+        let prompt_tokens = rendered.tokens.len() as u32;
         if prompt_tokens == 0 {
             return Err(invalid("prompt", "the prompt is empty"));
         }
@@ -130,6 +137,17 @@ impl Draft {
             profile,
         })
     }
+}
+
+/// Tokens of a prompt that leave room for the answer that is asked for.
+fn room_for_prompt(context_length: u32, stop: &StopConditions) -> u32 {
+    let answer = stop.max_tokens.unwrap_or(1).max(1);
+    context_length.saturating_sub(answer).max(1)
+}
+
+fn keep_last(tokens: &mut Vec<u32>, most: u32) {
+    let cut = tokens.len().saturating_sub(most as usize);
+    tokens.drain(..cut);
 }
 
 impl EndConditions {
@@ -188,6 +206,28 @@ mod tests {
         assert_eq!((&*end.tokens, end.max_tokens), (&[2, 9][..], 7));
         stop.max_tokens = Some(700);
         assert_eq!(EndConditions::new(&stop, &[], 100).max_tokens, 100);
+    }
+
+    #[test]
+    fn the_end_of_a_prompt_is_kept_and_leaves_room_for_the_answer() {
+        for (most, expected) in [(2, &[3, 4][..]), (4, &[1, 2, 3, 4]), (9, &[1, 2, 3, 4])] {
+            let mut tokens = vec![1, 2, 3, 4];
+            keep_last(&mut tokens, most);
+            assert_eq!(tokens, expected);
+        }
+        for (max_tokens, expected) in [
+            (None, 99),
+            (Some(0), 99),
+            (Some(30), 70),
+            (Some(100), 1),
+            (Some(u32::MAX), 1),
+        ] {
+            let stop = StopConditions {
+                max_tokens,
+                ..StopConditions::default()
+            };
+            assert_eq!(room_for_prompt(100, &stop), expected, "{max_tokens:?}");
+        }
     }
 
     #[test]

@@ -81,6 +81,9 @@ pub struct EmbedRequest {
     pub model: String,
     /// The inputs to embed, at least one.
     pub inputs: Vec<EncoderInput>,
+    /// Tokens of each input that are read, special ones included, the rest being cut off. `None`: as
+    /// many as fit.
+    pub token_limit: Option<u32>,
     pub overflow: Overflow,
     /// Features of the answer, cut from the model's own and normalized again. `None`: all of them.
     pub dimensions: Option<u32>,
@@ -125,6 +128,9 @@ pub struct RerankRequest {
     pub documents: Vec<String>,
     /// Tokens of each document that are read, the rest being cut off. `None`: as many as fit.
     pub document_tokens: Option<u32>,
+    /// Tokens of the query and a document together that are read, special ones included, the rest of
+    /// the document being cut off. `None`: as many as fit.
+    pub token_limit: Option<u32>,
     pub overflow: Overflow,
 }
 

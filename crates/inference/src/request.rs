@@ -11,6 +11,9 @@ pub struct GenerateRequest {
     /// Model reference as the client typed it; [`crate::Catalog::choose`] gives it a meaning.
     pub model: String,
     pub prompt: Prompt,
+    /// Tokens of the prompt that are read, its last ones. `None`: all of them, and a prompt that is
+    /// longer than the context is refused. The largest number: as many as leave room for the answer.
+    pub prompt_limit: Option<u32>,
     pub sampling: SamplingParams,
     pub stop: StopConditions,
     /// `None`: no log probabilities are computed.
@@ -28,6 +31,7 @@ impl GenerateRequest {
         Self {
             model: model.into(),
             prompt,
+            prompt_limit: None,
             sampling: SamplingParams::default(),
             stop: StopConditions::default(),
             logprobs: None,

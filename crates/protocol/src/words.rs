@@ -358,6 +358,12 @@ impl Renamed {
         renaming.map_or(place, |renaming| &renaming.source)
     }
 
+    /// Whether the value at `place` is what the client wrote as `source`.
+    pub(crate) fn is_from(&self, place: &str, source: &str) -> bool {
+        let mut renamings = self.0.iter();
+        renamings.any(|renaming| renaming.place == place && renaming.source == source)
+    }
+
     /// An outcome in the client's own words.
     pub(crate) fn name<T>(&self, outcome: Result<T, Error>) -> Result<T, Error> {
         outcome.map_err(|error| match error {

@@ -64,7 +64,7 @@ def test_long_documents_are_cut_unless_told_not_to(rank):
     [
         ({"documents": []}, "documents"),
         ({"documents": ["a", 1]}, "documents[1]"),
-        ({"max_chunks_per_doc": 10}, "max_chunks_per_doc"),
+        ({"documents": ["a", TOO_LONG], "max_chunks_per_doc": 10}, "documents[1]"),
         ({"model": EMBEDDER}, "model"),
         ({"model": CHAT}, "model"),
     ],

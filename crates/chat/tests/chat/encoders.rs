@@ -84,7 +84,7 @@ fn reason(result: Result<EncoderTokenizer, InferenceError>) -> String {
 fn texts_get_special_tokens_and_fit() {
     let folder = word_piece();
     let encoder = load(folder.path(), ModelTask::Embed, 6).unwrap();
-    let text = |text: &str, overflow| Ok(encoder.text(text, overflow, "input[3]")?.ids);
+    let text = |text: &str, overflow| Ok(encoder.text(text, None, overflow, "input[3]")?.ids);
     assert_eq!(text("", Overflow::Refuse), Ok(vec![2, 3]));
     // The limit in tokenizer.json is not the model's.
     assert_eq!(
@@ -104,7 +104,7 @@ fn texts_get_special_tokens_and_fit() {
 fn ids_are_taken_as_they_are() {
     let folder = word_piece();
     let encoder = load(folder.path(), ModelTask::Embed, 3).unwrap();
-    let tokens = |ids: &[u32], overflow| encoder.tokens(ids.to_vec(), overflow, "input");
+    let tokens = |ids: &[u32], overflow| encoder.tokens(ids.to_vec(), None, overflow, "input");
     let taken = |ids: &[u32]| EncoderTokens {
         ids: ids.to_vec(),
         second_segment: None,
@@ -129,7 +129,7 @@ fn pairs_mark_the_document_and_lose_its_end() {
         "a cat is a dog".to_owned(),
     ];
     let pairs = encoder
-        .pairs("a cat", &documents, None, Overflow::Truncate)
+        .pairs("a cat", &documents, None, None, Overflow::Truncate)
         .unwrap();
     let pair = |ids: &[u32]| EncoderTokens {
         ids: ids.to_vec(),
@@ -143,13 +143,44 @@ fn pairs_mark_the_document_and_lose_its_end() {
             pair(&[2, 6, 5, 3, 6, 5, 4, 3]),
         ]
     );
-    let (param, message) = refusal(encoder.pairs("a cat", &documents, None, Overflow::Refuse));
+    let (param, message) =
+        refusal(encoder.pairs("a cat", &documents, None, None, Overflow::Refuse));
     assert_eq!(param, "documents[2]");
     assert!(message.contains("10") && message.contains('8'), "{message}");
-    let long = encoder.pairs("a cat is a dog", &documents[..1], None, Overflow::Truncate);
+    let long = encoder.pairs(
+        "a cat is a dog",
+        &documents[..1],
+        None,
+        None,
+        Overflow::Truncate,
+    );
     let (param, message) = refusal(long);
     assert_eq!(param, "query");
     assert!(message.contains('8'), "{message}");
+}
+
+#[test]
+fn a_client_may_have_less_read() {
+    let folder = word_piece();
+    let encoder = load(folder.path(), ModelTask::Embed, 6).unwrap();
+    let text = |most| encoder.text("a cat is a dogs", Some(most), Overflow::Refuse, "input");
+    assert_eq!(text(4).unwrap().ids, [2, 6, 5, 3]);
+    assert_eq!(text(6).unwrap().ids, [2, 6, 5, 4, 6, 3]);
+    // What the client asks for is still too long for the model.
+    assert_eq!(refusal(text(7)).0, "input");
+    assert_eq!(refusal(text(2)).0, "input");
+    let tokens = |most| encoder.tokens(vec![5, 6, 7], Some(most), Overflow::Refuse, "input");
+    assert_eq!(tokens(2).unwrap().ids, [5, 6]);
+    assert_eq!(tokens(9).unwrap().ids, [5, 6, 7]);
+    let encoder = load(folder.path(), ModelTask::Rerank, 8).unwrap();
+    let documents = ["a cat is".to_owned()];
+    let pair = |most, pair_most| {
+        encoder.pairs("a cat", &documents, most, Some(pair_most), Overflow::Refuse)
+    };
+    assert_eq!(pair(None, 7).unwrap()[0].ids, [2, 6, 5, 3, 6, 5, 3]);
+    assert_eq!(pair(Some(1), 7).unwrap()[0].ids, [2, 6, 5, 3, 6, 3]);
+    assert_eq!(pair(None, 99).unwrap()[0].ids, [2, 6, 5, 3, 6, 5, 4, 3]);
+    assert_eq!(refusal(pair(None, 5)).0, "documents");
 }
 
 #[test]
@@ -160,7 +191,10 @@ fn a_default_prompt_stands_before_texts() {
     let ids = |name: Value| {
         write(folder.path(), file, &prompts(name));
         let encoder = load(folder.path(), ModelTask::Embed, 99).unwrap();
-        encoder.text("cat", Overflow::Refuse, "input").unwrap().ids
+        encoder
+            .text("cat", None, Overflow::Refuse, "input")
+            .unwrap()
+            .ids
     };
     assert_eq!(ids(json!("query")), [2, 6, 8, 4, 5, 3]);
     assert_eq!(ids(json!("document")), [2, 5, 3]);
@@ -205,7 +239,7 @@ fn qwen3_is_asked_in_a_conversation() {
     ];
     let wide = load(folder.path(), ModelTask::Rerank, 10_000).unwrap();
     let pairs = wide
-        .pairs("Which city?", &documents, None, Overflow::Refuse)
+        .pairs("Which city?", &documents, None, None, Overflow::Refuse)
         .unwrap();
     let before = "<|im_start|>system\nJudge whether the Document meets the requirements based on the \
                   Query and the Instruct provided. Note that the answer can only be \"yes\" or \
@@ -221,7 +255,7 @@ fn qwen3_is_asked_in_a_conversation() {
     let limit = pairs[0].ids.len() as u32;
     let narrow = load(folder.path(), ModelTask::Rerank, limit).unwrap();
     let pairs = narrow
-        .pairs("Which city?", &documents, None, Overflow::Truncate)
+        .pairs("Which city?", &documents, None, None, Overflow::Truncate)
         .unwrap();
     assert_eq!(pairs[1].ids.len() as u32, limit);
     let cut = &detokenized(folder.path(), &pairs)[1];
@@ -265,7 +299,7 @@ fn a_template_for_pairs_and_a_score_module_have_the_word() {
     let texts = |folder: &Path| {
         let encoder = load(folder, ModelTask::Rerank, 99).unwrap();
         let pairs = encoder
-            .pairs("q", &["d".to_owned()], None, Overflow::Refuse)
+            .pairs("q", &["d".to_owned()], None, None, Overflow::Refuse)
             .unwrap();
         (encoder.answers(), detokenized(folder, &pairs).remove(0))
     };
@@ -293,7 +327,7 @@ fn a_head_needs_no_answer_tokens() {
     let encoder = load(folder.path(), ModelTask::Rerank, 999).unwrap();
     assert_eq!(encoder.answers(), None);
     let pairs = encoder
-        .pairs("q", &["d".to_owned()], None, Overflow::Refuse)
+        .pairs("q", &["d".to_owned()], None, None, Overflow::Refuse)
         .unwrap();
     assert!(detokenized(folder.path(), &pairs)[0].contains("<Query>: q\n<Document>: d<|im_end|>"));
 }

@@ -46,7 +46,9 @@ impl Draft {
                     format!("input[{index}]")
                 };
                 match input {
-                    EncoderInput::Text(text) => encoder.text(&text, request.overflow, &param),
+                    EncoderInput::Text(text) => {
+                        encoder.text(&text, request.token_limit, request.overflow, &param)
+                    }
                     EncoderInput::Tokens(ids) => {
                         WARNED_OF_TOKENS.call_once(|| {
                             tracing::warn!(
@@ -57,7 +59,7 @@ impl Draft {
                         });
                         check_tokens(&param, ids.iter().copied(), profile.vocab_size)
                             .map_err(|error| of_another_tokenizer(&error, &param))?;
-                        encoder.tokens(ids, request.overflow, &param)
+                        encoder.tokens(ids, request.token_limit, request.overflow, &param)
                     }
                 }
             })
@@ -84,6 +86,7 @@ impl Draft {
             &request.query,
             &request.documents,
             request.document_tokens,
+            request.token_limit,
             request.overflow,
         )?;
         Ok(Self {

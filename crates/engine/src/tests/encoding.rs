@@ -100,6 +100,7 @@ fn request(model: &str, lengths: &[usize]) -> EmbedRequest {
             .iter()
             .map(|&length| EncoderInput::Tokens(vec![length as u32; length]))
             .collect(),
+        token_limit: None,
         overflow: Overflow::Refuse,
         dimensions: None,
     }
@@ -200,6 +201,7 @@ async fn what_cannot_be_embedded_is_named() {
         query: "q".into(),
         documents: Vec::new(),
         document_tokens: None,
+        token_limit: None,
         overflow: Overflow::Refuse,
     };
     assert_eq!(refusal(engine.rerank(rerank).await).0, "documents");
@@ -240,6 +242,7 @@ async fn rankings_come_in_the_order_of_the_documents() {
         query: query.into(),
         documents: documents.iter().map(|text| (*text).to_owned()).collect(),
         document_tokens: None,
+        token_limit: None,
         overflow: Overflow::Refuse,
     };
     let relevance = setup

@@ -52,6 +52,7 @@ fn request(model: &str, texts: impl IntoIterator<Item = Vec<u32>>) -> EmbedReque
     EmbedRequest {
         model: model.into(),
         inputs: texts.into_iter().map(EncoderInput::Tokens).collect(),
+        token_limit: None,
         overflow: Overflow::Refuse,
         dimensions: None,
     }
@@ -108,6 +109,7 @@ async fn documents_are_scored_alike_alone_and_in_company() {
             query: "WHICH?".into(),
             documents: documents.iter().map(|text| (*text).to_owned()).collect(),
             document_tokens: None,
+            token_limit: None,
             overflow,
         };
         engine.rerank(request).await
@@ -151,6 +153,7 @@ async fn a_chat_says_the_same_while_texts_are_embedded() {
         query: "WHICH?".into(),
         documents: vec!["A".into(); 20],
         document_tokens: None,
+        token_limit: None,
         overflow: Overflow::Refuse,
     };
     let (answer, embeddings, relevance) = join3(

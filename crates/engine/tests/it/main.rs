@@ -10,6 +10,7 @@ mod constrained;
 mod encoding;
 mod models;
 mod parity;
+mod prompt_limit;
 mod sampling;
 mod stopping;
 mod support;

@@ -94,6 +94,7 @@ impl Encoding for Request {
         Ok(EmbedRequest {
             model: self.embedding.model(),
             inputs: texts.into_iter().map(EncoderInput::Text).collect(),
+            token_limit: None,
             overflow: match self.fields.truncate {
                 None | Some(true) => Overflow::Truncate,
                 Some(false) => Overflow::Refuse,

@@ -53,6 +53,7 @@ impl Encoding for Request {
         Ok(EmbedRequest {
             model: self.embedding.model(),
             inputs: vec![EncoderInput::Text(prompt)],
+            token_limit: None,
             overflow: Overflow::Refuse,
             dimensions: None,
         })

@@ -10,7 +10,9 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use self::encoder::Wanted;
-use super::{grammar, messages, reasoning, sampling, sampling::check_range, stop, tools};
+use super::{
+    grammar, messages, prompt_limit, reasoning, sampling, sampling::check_range, stop, tools,
+};
 use crate::{
     Body, Context, Described, Dialect, Endpoint, Error, Translation, json,
     words::{self, Api, Renamed},
@@ -34,6 +36,8 @@ pub struct Request {
     fields: Fields,
     #[serde(flatten)]
     sampling: sampling::Sampling,
+    #[serde(flatten)]
+    prompt_limit: prompt_limit::Fields,
     #[serde(flatten)]
     stop: stop::Fields,
     #[serde(flatten)]
@@ -113,6 +117,7 @@ impl Request {
         Ok(Self {
             fields: json::fields(body)?,
             sampling: sampling::Sampling::read(body)?,
+            prompt_limit: json::fields(body)?,
             stop: json::fields(body)?,
             reasoning: json::fields(body)?,
             tools: json::fields(body)?,
@@ -149,6 +154,12 @@ impl Request {
             .splice(..0, messages::system(fields.system.as_ref())?);
         let continue_final_message = conversation
             .is_continued(fields.continue_final_message, fields.add_generation_prompt)?;
+        // llama.cpp's word for reading the prompt alone; others have no such count.
+        let least = i64::from(
+            !request
+                .renamed
+                .is_from("max_completion_tokens", "n_predict"),
+        );
         let request = GenerateRequest {
             model: fields.model,
             prompt: Prompt::Chat(ChatPrompt {
@@ -159,8 +170,9 @@ impl Request {
                 template_kwargs,
                 continue_final_message,
             }),
+            prompt_limit: request.prompt_limit.limit()?,
             sampling: request.sampling.into_params()?,
-            stop: request.stop.into_conditions(1, None)?,
+            stop: request.stop.into_conditions(least, None)?,
             logprobs: wants_logprobs.then_some(Logprobs {
                 top: top_logprobs as u8,
                 prompt: false,

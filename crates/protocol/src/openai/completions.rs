@@ -10,7 +10,8 @@ use utoipa::ToSchema;
 
 use self::encoder::{Echo, Wanted};
 use super::{
-    chat_completions::StreamOptions, grammar, sampling, sampling::check_range, stop, texts,
+    chat_completions::StreamOptions, grammar, prompt_limit, sampling, sampling::check_range, stop,
+    texts,
 };
 use crate::{
     Body, Context, Described, Dialect, Endpoint, Error, Translation, json,
@@ -35,6 +36,8 @@ pub struct Request {
     fields: Fields,
     #[serde(flatten)]
     sampling: sampling::Sampling,
+    #[serde(flatten)]
+    prompt_limit: prompt_limit::Fields,
     #[serde(flatten)]
     stop: stop::Fields,
     #[serde(flatten)]
@@ -97,6 +100,7 @@ impl Request {
         Ok(Self {
             fields: json::fields(body)?,
             sampling: sampling::Sampling::read(body)?,
+            prompt_limit: json::fields(body)?,
             stop: json::fields(body)?,
             grammar: grammar::Fields::read(body)?,
             renamed,
@@ -140,8 +144,21 @@ impl Request {
         }
         let sampling = request.sampling.into_params()?;
         let grammar = request.grammar.into_grammar()?;
-        // An echo alone is a way to score a prompt.
-        let least = i64::from(!echo);
+        let prompt_limit = match request.prompt_limit.limit()? {
+            Some(u32::MAX) if fills_in => None,
+            Some(_) if fills_in => {
+                return Err(Error::unsupported(
+                    "truncate_prompt_tokens",
+                    "what stands around a gap is read as a whole",
+                ));
+            }
+            limit => limit,
+        };
+        // An echo alone is a way to score a prompt, and llama.cpp has a count for reading it alone.
+        let reads_alone = request
+            .renamed
+            .is_from("max_completion_tokens", "n_predict");
+        let least = i64::from(!echo && !reads_alone);
         let stop = request
             .stop
             .into_conditions(least, Some(DEFAULT_MAX_TOKENS))?;
@@ -166,6 +183,7 @@ impl Request {
                 model: fields.model.clone(),
                 logprobs: logprobs(top, prompt_echo),
                 prompt,
+                prompt_limit,
                 sampling: sampling.clone(),
                 stop: stop.clone(),
                 choices,

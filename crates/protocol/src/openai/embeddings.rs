@@ -109,6 +109,7 @@ impl Encoding for Request {
                 EncoderInput::Text,
                 EncoderInput::Tokens,
             )?,
+            token_limit: self.truncation.token_limit()?,
             overflow: self.truncation.overflow(Overflow::Refuse)?,
             dimensions: self.renamed.name(dimensions)?.of(),
         })
@@ -219,7 +220,7 @@ mod tests {
             ("encoding_format", json!("hex")),
             ("dimensions", json!(-1)),
             ("dimensions", json!("many")),
-            ("truncate_prompt_tokens", json!(7)),
+            ("truncate_prompt_tokens", json!(0)),
         ] {
             let body = json!({"model": "m", "input": "a", name: value});
             assert_eq!(named(question(&body).unwrap_err()), name, "{value}");

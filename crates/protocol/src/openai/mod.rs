@@ -13,6 +13,7 @@ pub(crate) mod logprobs;
 pub(crate) mod messages;
 pub mod models;
 mod nullable;
+mod prompt_limit;
 mod reasoning;
 pub mod rerank;
 mod response_format;

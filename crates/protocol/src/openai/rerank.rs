@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::{truncation, usage::PromptUsage};
+use super::{sampling::check_range, truncation, usage::PromptUsage};
 use crate::{
     Body, Context, Dialect, Encoding, Error, json,
     sentinel::{RESULTS, TEXT_TOKENS},
@@ -39,6 +39,9 @@ struct Fields {
     top_n: Option<i64>,
     /// Tokens of each document that are read, beside the model's own limit; -1: only that one.
     max_tokens_per_doc: Option<i64>,
+    /// Into how many parts a document may be cut that is longer than the model takes. Documents are
+    /// read in one part, so that with more than 1 such a document is refused rather than cut.
+    max_chunks_per_doc: Option<i64>,
     /// Default: false.
     return_documents: Option<bool>,
     /// Fields of each document to be read, one below the other.
@@ -80,6 +83,12 @@ impl Encoding for Request {
                 format!("documents has {count} items; 1 to {MAX_DOCUMENTS} are taken at once"),
             ));
         }
+        let chunks = check_range("max_chunks_per_doc", fields.max_chunks_per_doc, 1..)?;
+        let default = if chunks.is_some_and(|chunks| chunks > 1) {
+            Overflow::Refuse
+        } else {
+            Overflow::Truncate
+        };
         let rank_fields = fields.rank_fields.as_deref().unwrap_or_default();
         let text = |(index, document)| text(document, &format!("documents[{index}]"), rank_fields);
         Ok(RerankRequest {
@@ -94,7 +103,8 @@ impl Encoding for Request {
             document_tokens: TEXT_TOKENS
                 .read("max_tokens_per_doc", fields.max_tokens_per_doc)?
                 .of(),
-            overflow: self.truncation.overflow(Overflow::Truncate)?,
+            token_limit: self.truncation.token_limit()?,
+            overflow: self.truncation.overflow(default)?,
         })
     }
 
@@ -205,14 +215,15 @@ mod tests {
         for (name, value) in [
             ("top_n", json!(1.5)),
             ("top_k", json!("all")),
-            ("max_chunks_per_doc", json!(10)),
+            ("max_chunks_per_doc", json!(0)),
+            ("max_chunks_per_doc", json!("all")),
             ("overlap_tokens", json!(80)),
             ("max_tokens_per_doc", json!(0)),
             ("raw_scores", json!(true)),
             ("use_activation", json!(false)),
             ("instruction", json!("find code")),
             ("return_documents", json!("yes")),
-            ("truncate_prompt_tokens", json!(5)),
+            ("truncate_prompt_tokens", json!(0)),
             ("documents", json!([])),
             ("documents", json!("a")),
             ("query", json!(["q"])),
@@ -304,6 +315,21 @@ mod tests {
             assert_eq!(request.document_tokens, expected);
             assert_eq!(request.overflow, Overflow::Truncate);
         }
+    }
+
+    #[test]
+    fn a_document_that_would_need_more_parts_is_not_cut_in_silence() {
+        for (chunks, expected) in [
+            (json!(null), Overflow::Truncate),
+            (json!(1), Overflow::Truncate),
+            (json!(10.0), Overflow::Refuse),
+        ] {
+            let request = question(&body("max_chunks_per_doc", chunks)).unwrap();
+            assert_eq!(request.overflow, expected);
+        }
+        let mut asked = body("max_chunks_per_doc", json!(10));
+        asked["truncation"] = json!(true);
+        assert_eq!(question(&asked).unwrap().overflow, Overflow::Truncate);
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub(super) struct Fields {
     truncate: Option<Value>,
     /// A switch (Voyage).
     truncation: Option<bool>,
-    /// Only −1, the model's own limit (vLLM).
+    /// Tokens of a text that are read, special ones included; -1: the model's own limit (vLLM).
     truncate_prompt_tokens: Option<i64>,
     /// Only `right` (vLLM), in either case.
     truncation_side: Option<String>,
@@ -74,13 +74,16 @@ impl Fields {
 
     fn truncate_prompt_tokens(&self) -> Result<Option<bool>, Error> {
         match TEXT_TOKENS.read("truncate_prompt_tokens", self.truncate_prompt_tokens)? {
-            Count::Unset => Ok(None),
             Count::Unlimited => Ok(Some(true)),
-            Count::Of(_) => Err(Error::unsupported(
-                "truncate_prompt_tokens",
-                "texts are cut at the model's own limit (-1) or not at all",
-            )),
+            // A text that is cut at a number may still be longer than the model takes.
+            Count::Unset | Count::Of(_) => Ok(None),
         }
+    }
+
+    /// Tokens of each text that are read, beside the model's own limit.
+    pub(super) fn token_limit(&self) -> Result<Option<u32>, Error> {
+        let tokens = TEXT_TOKENS.read("truncate_prompt_tokens", self.truncate_prompt_tokens)?;
+        Ok(tokens.of())
     }
 }
 
@@ -123,6 +126,15 @@ mod tests {
         ] {
             assert_eq!(overflow(&body), Ok(Overflow::Refuse), "{body}");
         }
+        for (tokens, expected) in [
+            (json!(7.0), Some(7)),
+            (json!(-1), None),
+            (json!(null), None),
+        ] {
+            let body = json!({"truncate_prompt_tokens": tokens});
+            let fields: Fields = crate::json::fields(&body).unwrap();
+            assert_eq!(fields.token_limit(), Ok(expected), "{body}");
+        }
         let silent = Fields::default();
         assert_eq!(silent.overflow(Overflow::Truncate), Ok(Overflow::Truncate));
     }
@@ -134,8 +146,8 @@ mod tests {
             ("truncate", json!("MIDDLE")),
             ("truncate", json!(1)),
             ("truncation", json!("yes")),
-            ("truncate_prompt_tokens", json!(100)),
             ("truncate_prompt_tokens", json!(0)),
+            ("truncate_prompt_tokens", json!(-2)),
             ("truncation_side", json!("left")),
             ("truncation_direction", json!("Left")),
         ] {

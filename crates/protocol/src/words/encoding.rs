@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{
     Api::{Embeddings, OllamaEmbed, OllamaEmbeddings, Rerank},
     Word, harmless,
-    value::{is_empty, is_false, is_one, is_true, is_zero, never},
+    value::{is_empty, is_false, is_true, is_zero, never},
     word,
 };
 
@@ -50,10 +50,10 @@ pub(super) const WORDS: &[Word] = &[
     word(&["top_n", "top_k"])
         .read(&[Rerank], &["top_n"])
         .harmless(EMBEDDING, "nothing is ranked"),
-    word(&["max_tokens_per_doc"])
+    word(&["max_tokens_per_doc", "max_doc_length"])
         .read(&[Rerank], &["max_tokens_per_doc"])
         .harmless(EMBEDDING, "nothing is ranked"),
-    word(&["max_tokens_per_query", "max_doc_length", "max_query_length"])
+    word(&["max_tokens_per_query", "max_query_length"])
         .refused(&[Rerank], WHOLE)
         .harmless(EMBEDDING, "nothing is ranked")
         .unless(never),
@@ -145,9 +145,8 @@ pub(super) const WORDS: &[Word] = &[
         .refused(ALL, "use `truncate`")
         .unless(never),
     word(&["max_chunks_per_doc"])
-        .refused(&[Rerank], WHOLE)
-        .harmless(EMBEDDING, "nothing is ranked")
-        .unless(is_one),
+        .read(&[Rerank], &["max_chunks_per_doc"])
+        .harmless(EMBEDDING, "nothing is ranked"),
     word(&["overlap_tokens"])
         .refused(&[Rerank], WHOLE)
         .harmless(EMBEDDING, "nothing is ranked")

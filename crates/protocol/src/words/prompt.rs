@@ -15,6 +15,10 @@ const OWN_TEMPLATE: &str = "the model's own chat template is used";
 const USE_COMPLETIONS: &str = "use /v1/completions";
 const USE_INFILL: &str = "use /infill";
 const INTO_THE_BODY: &str = "put its fields into the body itself";
+const NOT_SHORTENED: &str = "prompts are not shortened, but by `truncate_prompt_tokens` of /v1/chat/completions and \
+     /v1/completions";
+/// Routes that can read the end of a prompt alone.
+const CUTTING: &[super::Api] = &[Chat, Completions];
 const ALL_OF_IT: &str = "nothing of it is kept for this route; send all of the conversation";
 
 pub(super) const WORDS: &[Word] = &[
@@ -150,17 +154,29 @@ pub(super) const WORDS: &[Word] = &[
         .refused(GENERATING, "there is nothing like it here")
         .unless(is_empty),
     word(&["truncate"])
-        .refused(GENERATING, "prompts are never shortened")
+        .refused(GENERATING, NOT_SHORTENED)
+        .rewritten(CUTTING, |truncate| {
+            // A number is text-generation-inference's, a switch is Ollama's.
+            Ok(if truncate.is_boolean() {
+                Vec::new()
+            } else {
+                vec![("truncate_prompt_tokens", truncate.clone())]
+            })
+        })
         .unless(Value::is_boolean),
     word(&["truncate_prompt_tokens"])
-        .refused(GENERATING, "prompts are never shortened")
+        .refused(GENERATING, NOT_SHORTENED)
+        .read(CUTTING, &["truncate_prompt_tokens"])
         // The model's own limit, beyond which a prompt is refused anyway.
         .unless(|tokens| tokens.as_f64() == Some(-1.0)),
-    word(&["truncation_length"])
-        .refused(GENERATING, "prompts are never shortened")
+    word(&["truncation_side"])
+        .harmless(GENERATING, "nothing is cut off")
+        .read(CUTTING, &["truncation_side"]),
+    word(&["truncation_length", "max_prompt_tokens"])
+        .refused(GENERATING, NOT_SHORTENED)
         .unless(never),
     word(&["truncation"])
-        .refused(GENERATING, "prompts are never shortened")
+        .refused(GENERATING, NOT_SHORTENED)
         .unless(|truncation| truncation == "auto" || truncation == "disabled"),
     word(&["previous_response_id"])
         .refused(GENERATING, ALL_OF_IT)

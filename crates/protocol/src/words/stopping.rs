@@ -19,7 +19,6 @@ pub(super) const WORDS: &[Word] = &[
         "max_new_tokens",
         "max_tokens_to_sample",
         "n_predict",
-        "num_predict",
     ])
     .read(
         &[Chat, Completions, Infill],
@@ -28,6 +27,18 @@ pub(super) const WORDS: &[Word] = &[
     .read(&[Responses], &["max_output_tokens"])
     .read(&[Messages], &["max_tokens"])
     .read(OLLAMA, &["options.num_predict"]),
+    // Ollama's word, with which 0 is no limit, too.
+    word(&["num_predict"])
+        .rewritten(GENERATING, |tokens| {
+            let is_unlimited = tokens.as_f64() == Some(0.0);
+            let tokens = if is_unlimited {
+                json!(-1)
+            } else {
+                tokens.clone()
+            };
+            Ok(vec![("max_tokens", tokens)])
+        })
+        .read(OLLAMA, &["options.num_predict"]),
     word(&["max_length", "min_length", "max_gen_len"])
         .refused(
             GENERATING,

@@ -283,6 +283,26 @@ fn names_of_one_thing_ask_for_the_same() {
         ),
         (
             Api::Chat,
+            json!({"num_predict": 0}),
+            json!({"max_tokens": -1}),
+        ),
+        (
+            Api::Chat,
+            json!({"truncate": 7}),
+            json!({"truncate_prompt_tokens": 7}),
+        ),
+        (
+            Api::Completions,
+            json!({"truncate": true}),
+            json!({"truncate": false}),
+        ),
+        (
+            Api::Rerank,
+            json!({"max_doc_length": 7}),
+            json!({"max_tokens_per_doc": 7}),
+        ),
+        (
+            Api::Chat,
             json!({"repeat_penalty": 1.1}),
             json!({"repetition_penalty": 1.1}),
         ),
@@ -403,6 +423,21 @@ fn names_of_one_thing_ask_for_the_same() {
             asked
         };
         assert_eq!(with(&one), with(&other), "{api:?}: {one}");
+    }
+}
+
+#[test]
+fn a_prompt_may_be_read_alone_in_the_word_of_llama_cpp() {
+    for api in [Api::Chat, Api::Completions] {
+        let mut body = plain(api);
+        body["n_predict"] = json!(0);
+        let asked = asked(api, &body).unwrap();
+        assert_eq!(asked["stop"]["max_tokens"], 0, "{api:?}");
+        for name in ["max_tokens", "max_completion_tokens"] {
+            let mut body = plain(api);
+            body[name] = json!(0);
+            assert_eq!(named(&super::tests::asked(api, &body).unwrap_err()), name);
+        }
     }
 }
 

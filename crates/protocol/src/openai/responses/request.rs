@@ -144,6 +144,7 @@ impl Request {
         let request = GenerateRequest {
             model: response.model.clone(),
             prompt: Prompt::Chat(conversed.prompt),
+            prompt_limit: None,
             sampling: self.sampling.into_params()?,
             stop,
             logprobs: wants_logprobs.then_some(Logprobs {
