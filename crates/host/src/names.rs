@@ -7,7 +7,7 @@ use std::{
 };
 
 use macmlx_inference::{
-    Catalog, InferenceError, LoadedModel, ModelCard, ModelDescription, ModelTask,
+    Catalog, InferenceError, LoadedModel, ModelCard, ModelDescription, ModelTask, read_name,
 };
 use macmlx_settings::{Aliases, LiveSettings, UnknownModels};
 use macmlx_store::models::Library;
@@ -92,13 +92,7 @@ impl Names {
 
     /// The model a name stands for, without a guess: its id, an alias, the library's abbreviations.
     fn resolve(&self, reference: &str) -> Result<ModelCard, InferenceError> {
-        let reference = reference.trim();
-        if reference.is_empty() {
-            return Err(InferenceError::InvalidRequest {
-                param: Some("model".into()),
-                message: "`model` is empty; name a model".into(),
-            });
-        }
+        let reference = read_name(reference)?;
         // A person's word comes before an abbreviation, but hides no model.
         if let Some(target) = self.aliases.target(reference)
             && !self.is_id(reference)

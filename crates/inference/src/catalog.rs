@@ -30,6 +30,22 @@ pub trait Catalog: Send + Sync + 'static {
     fn describe(&self, card: &ModelCard) -> ModelDescription;
 }
 
+/// Reads a name that a client typed, without the space around it. An empty one is no name, for any
+/// catalog.
+///
+/// # Errors
+///
+/// The name is empty.
+pub fn read_name(reference: &str) -> Result<&str, InferenceError> {
+    match reference.trim() {
+        "" => Err(InferenceError::InvalidRequest {
+            param: Some("model".into()),
+            message: "`model` is empty; name a model".into(),
+        }),
+        name => Ok(name),
+    }
+}
+
 /// What is known of a local model without loading it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelCard {

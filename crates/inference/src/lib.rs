@@ -24,7 +24,7 @@ pub use backend::{
     Backend, EventStream, Layer, LoadedModel, LoadedWatcher, ModelTraits, TokenizeInput,
     TokenizeRequest, ToolSupport,
 };
-pub use catalog::{Catalog, ModelCard, ModelDescription};
+pub use catalog::{Catalog, ModelCard, ModelDescription, read_name};
 pub use encoding::{
     EmbedRequest, Embeddings, EncodeTimings, EncoderInput, ModelTask, Overflow, Question,
     Relevance, RerankRequest,

@@ -10,7 +10,7 @@ use crate::{
     Backend, Catalog, EmbedRequest, Embeddings, EncoderInput, EventStream, GenerateRequest,
     GenerationEvent, InferenceError, LoadedModel, ModelCard, ModelDescription, ModelFiles,
     ModelFilesError, ModelTask, ModelTraits, PullProgress, Relevance, RerankRequest, TokenizeInput,
-    TokenizeRequest, ToolSupport,
+    TokenizeRequest, ToolSupport, read_name,
 };
 
 type Script = Result<Vec<Result<GenerationEvent, InferenceError>>, InferenceError>;
@@ -208,19 +208,21 @@ impl Catalog for ScriptedCatalog {
         reference: Option<&str>,
         task: ModelTask,
     ) -> Result<Arc<ModelCard>, InferenceError> {
-        let reference = reference.unwrap_or_default();
-        if let Ok(card) = self.find(reference) {
+        if let Some(reference) = reference
+            && let Ok(card) = self.find(read_name(reference)?)
+        {
             card.expect(task)?;
             return Ok(card);
         }
         let first = self.0.iter().find(|card| card.task == task);
         first
             .map(|card| Arc::new(card.clone()))
-            .ok_or_else(|| not_found(reference))
+            .ok_or_else(|| not_found(reference.unwrap_or_default()))
     }
 
     /// Finds a model by its id, or by the part of it after the slash.
     fn find(&self, reference: &str) -> Result<Arc<ModelCard>, InferenceError> {
+        let reference = read_name(reference)?;
         let is_named = |card: &&ModelCard| {
             card.id == reference || card.id.rsplit('/').next() == Some(reference)
         };

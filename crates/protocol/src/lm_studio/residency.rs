@@ -84,7 +84,14 @@ impl Unload {
     pub fn parse(body: &[u8]) -> Result<Self, Error> {
         let body = json::object(body)?;
         refuse_others(&body, &["instance_id"])?;
-        json::fields(&body)
+        let unload: Self = json::fields(&body)?;
+        if unload.instance_id.trim().is_empty() {
+            return Err(Error::invalid(
+                "instance_id",
+                "instance_id is empty; name a model",
+            ));
+        }
+        Ok(unload)
     }
 }
 

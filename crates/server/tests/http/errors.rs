@@ -79,7 +79,7 @@ const SENTENCES_OF_CODE: [&str; 9] = [
 
 /// In whose shape an error is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
+pub(crate) enum Shape {
     OpenAi,
     Anthropic,
     Ollama,
@@ -88,7 +88,7 @@ enum Shape {
 }
 
 /// The shape of a path, by the folders that the APIs have.
-fn shape(path: &str) -> Shape {
+pub(crate) fn shape(path: &str) -> Shape {
     let segments: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let inner: Vec<&str> = segments
         .iter()
@@ -107,12 +107,12 @@ fn shape(path: &str) -> Shape {
 
 /// One method of a path.
 #[derive(Debug, Clone)]
-struct Call {
-    method: Method,
+pub(crate) struct Call {
+    pub(crate) method: Method,
     /// With ids in place of its parameters.
-    path: String,
+    pub(crate) path: String,
     /// The fields of the body that it takes; none: it takes no body.
-    fields: Vec<String>,
+    pub(crate) fields: Vec<String>,
     is_open: bool,
 }
 
@@ -133,7 +133,7 @@ impl Visitor for Aliases {
 }
 
 /// All calls: those of the document, and under each other path that is the same.
-async fn calls(server: &Served) -> Vec<Call> {
+pub(crate) async fn calls(server: &Served) -> Vec<Call> {
     let document: Value = reqwest::get(server.at("/openapi.json"))
         .await
         .unwrap()
@@ -195,7 +195,7 @@ fn collect_fields(document: &Value, schema: &Value, fields: &mut BTreeSet<String
 }
 
 /// A body that the route takes.
-fn plain(path: &str) -> Value {
+pub(crate) fn plain(path: &str) -> Value {
     let turns = json!([{"role": "user", "content": "Hi"}]);
     let path = path
         .trim_start_matches("/anthropic")
@@ -345,7 +345,7 @@ async fn failing(failure: Failure, options: Options) -> Served {
 }
 
 /// An answer, and what to say where it is not as it should be.
-struct Answer {
+pub(crate) struct Answer {
     status: u16,
     content_type: String,
     text: String,
@@ -353,7 +353,7 @@ struct Answer {
 }
 
 impl Answer {
-    async fn of(request: reqwest::RequestBuilder, context: String) -> Self {
+    pub(crate) async fn of(request: reqwest::RequestBuilder, context: String) -> Self {
         let response = request.send().await.unwrap();
         let content_type = response.headers().get("content-type");
         let content_type = content_type.map(|value| value.to_str().unwrap().to_owned());
@@ -418,14 +418,18 @@ impl Answer {
         message
     }
 
-    fn expect(&self, status: u16, shape: Shape) -> String {
+    pub(crate) fn expect_success(&self) {
+        assert_eq!(self.status, 200, "{}: {}", self.context, self.text);
+    }
+
+    pub(crate) fn expect(&self, status: u16, shape: Shape) -> String {
         let message = self.message(shape);
         assert_eq!(self.status, status, "{}: {message}", self.context);
         message
     }
 }
 
-fn request(server: &Served, call: &Call) -> reqwest::RequestBuilder {
+pub(crate) fn request(server: &Served, call: &Call) -> reqwest::RequestBuilder {
     Client::new().request(call.method.clone(), server.at(&call.path))
 }
 

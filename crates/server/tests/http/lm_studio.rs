@@ -239,6 +239,12 @@ async fn models_are_listed_loaded_and_unloaded() {
         (
             "unload",
             json!({"instance_id": "gone"}),
+            404,
+            "model_not_found",
+        ),
+        (
+            "unload",
+            json!({"instance_id": "flat"}),
             400,
             "invalid_request",
         ),

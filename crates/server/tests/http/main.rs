@@ -14,6 +14,7 @@ mod errors;
 mod guards;
 mod limits;
 mod lm_studio;
+mod model_field;
 mod names;
 mod ollama;
 mod openapi;

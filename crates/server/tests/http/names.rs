@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::{Served, card, says, start_with_models};
 
 /// Model names that clients have by default.
-const FOREIGN: [&str; 5] = [
+pub(crate) const FOREIGN: [&str; 5] = [
     "gpt-4o",
     "llama3.2:latest",
     "openai/gpt-4o-mini",
@@ -17,7 +17,7 @@ const FOREIGN: [&str; 5] = [
     "模型 🦙",
 ];
 
-async fn server(answers: usize) -> Served {
+pub(crate) async fn server(answers: usize) -> Served {
     let mut backend = ScriptedBackend::default();
     for _ in 0..answers {
         backend = backend.then_events(says(&["Hi."]));

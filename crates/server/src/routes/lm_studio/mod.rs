@@ -117,18 +117,21 @@ async fn unload_model(app: &App, request: Request) -> Result<Unload, Error> {
     let body = read_body(request, app.options.body_limit_bytes).await?;
     let Unload { instance_id } = Unload::parse(&body)?;
     // Its files may be gone by now, and then its name is all there is.
-    let id = match find(&app.catalog, instance_id.clone()).await {
-        Ok(card) => card.id.clone(),
-        Err(InferenceError::ModelNotFound { .. }) => instance_id.clone(),
+    let (id, unknown) = match find(&app.catalog, instance_id.clone()).await {
+        Ok(card) => (card.id.clone(), None),
+        Err(error @ InferenceError::ModelNotFound { .. }) => (instance_id.clone(), Some(error)),
         Err(error) => return Err(error.into()),
     };
     if app.backend.unload(id.clone()).await? {
         return Ok(Unload { instance_id: id });
     }
-    Err(Error::invalid(
-        "instance_id",
-        format!("the model `{instance_id}` is not loaded"),
-    ))
+    Err(match unknown {
+        Some(error) => error.into(),
+        None => Error::invalid(
+            "instance_id",
+            format!("the model `{instance_id}` is not loaded"),
+        ),
+    })
 }
 
 fn is_loaded(app: &App, id: &str) -> bool {
