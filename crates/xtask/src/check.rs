@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::{layers, packages, setup, shell, sizes, tool, ui, workspace};
+use crate::{layers, packages, places, setup, shell, sizes, tool, ui, workspace};
 
 type Check = fn() -> Result<()>;
 
@@ -15,6 +15,7 @@ pub(crate) fn run() -> Result<()> {
         ("format", format),
         ("layers", layers::run),
         ("sizes", sizes::run),
+        ("places", places::run),
         ("typos", typos),
         ("dependencies", dependencies),
         ("advisories", advisories),

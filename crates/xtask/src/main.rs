@@ -13,6 +13,7 @@ mod encoders;
 mod layers;
 mod npm;
 mod packages;
+mod places;
 mod playback;
 mod pypi;
 mod run;

@@ -106,7 +106,7 @@ fn sources() -> Result<Vec<Source>> {
             fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
         let is_rust = file.extension().is_some_and(|extension| extension == "rs");
         let lines = if is_rust {
-            production_lines(&text)
+            production(&text).len()
         } else {
             text.lines().count()
         };
@@ -119,7 +119,7 @@ fn sources() -> Result<Vec<Source>> {
 }
 
 /// Whether a file is source that we wrote and is not a test.
-fn is_production(path: &str) -> bool {
+pub(crate) fn is_production(path: &str) -> bool {
     let path = Path::new(path);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.extension()
@@ -130,15 +130,15 @@ fn is_production(path: &str) -> bool {
         && !path.components().any(|part| part.as_os_str() == "tests")
 }
 
-/// Lines outside items that are compiled for tests only.
+/// Returns the lines outside items that are compiled for tests only.
 ///
 /// Relies on rustfmt: an item ends with a line that is indented like its first one.
-fn production_lines(text: &str) -> usize {
-    let mut count = 0;
+pub(crate) fn production(text: &str) -> Vec<&str> {
+    let mut kept = Vec::new();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
         let Some(indent) = test_attribute_indent(line) else {
-            count += 1;
+            kept.push(line);
             continue;
         };
         for line in lines.by_ref() {
@@ -148,7 +148,7 @@ fn production_lines(text: &str) -> usize {
             }
         }
     }
-    count
+    kept
 }
 
 fn test_attribute_indent(line: &str) -> Option<usize> {
@@ -184,7 +184,7 @@ mod tests {
 
 fn four() {}
 ";
-        assert_eq!(production_lines(text), 8);
+        assert_eq!(production(text).len(), 8);
     }
 
     #[test]
@@ -207,7 +207,7 @@ fn only(
 }
 fn kept() {}
 ";
-        assert_eq!(production_lines(text), 4);
+        assert_eq!(production(text).len(), 4);
     }
 
     #[test]
