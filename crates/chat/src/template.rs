@@ -2,11 +2,13 @@
 
 mod environment;
 mod json;
+mod metered;
 mod methods;
 mod pair;
 mod probe;
 mod python;
 mod reasoning;
+mod room;
 mod shape;
 mod source;
 mod told;
@@ -100,12 +102,16 @@ impl ChatTemplate {
         tool_use: Option<String>,
         special_tokens: Vec<(&'static str, String)>,
     ) -> Result<Self, InferenceError> {
-        Self::compile_and_probe(default, tool_use, special_tokens).map_err(|error| {
-            InferenceError::ModelLoad {
-                model: model.into(),
-                reason: format!("its chat template cannot be compiled: {error}"),
-            }
-        })
+        let unusable = |reason: String| InferenceError::ModelLoad {
+            model: model.into(),
+            reason: format!("its chat template cannot be compiled: {reason}"),
+        };
+        for source in [Some(&default), tool_use.as_ref()].into_iter().flatten() {
+            room::check(source).map_err(unusable)?;
+        }
+        room::with_stack(|| Self::compile_and_probe(default, tool_use, special_tokens))
+            .map_err(|error| unusable(error.to_string()))?
+            .map_err(|error| unusable(error.to_string()))
     }
 
     fn compile_and_probe(
@@ -114,6 +120,7 @@ impl ChatTemplate {
         special_tokens: Vec<(&'static str, String)>,
     ) -> Result<Self, minijinja::Error> {
         let mut environment = environment::new()?;
+        environment.set_fuel(Some(environment::PROBE_FUEL));
         let mut variant = |name, source: String| {
             environment.add_template_owned(name, source::without_generation_tags(&source))?;
             let variables = environment.get_template(name)?.undeclared_variables(false);
@@ -142,6 +149,7 @@ impl ChatTemplate {
             .tool_use
             .as_ref()
             .map(|variant| template.probe(variant));
+        template.environment.set_fuel(Some(environment::FUEL));
         Ok(template)
     }
 
@@ -179,11 +187,13 @@ impl ChatTemplate {
         reasoning: &ReasoningOptions,
     ) -> Result<String, InferenceError> {
         let variables = self.variables(prompt, reasoning)?;
-        let text = self
-            .render_variables(self.variant(prompt.offers_tools()), &variables)
-            .map_err(|error| InferenceError::Template {
-                message: environment::words(&error),
-            })?;
+        let variant = self.variant(prompt.offers_tools());
+        let text = room::with_stack(|| {
+            self.render_variables(variant, &variables)
+                .map_err(|error| environment::words(&error))
+        })
+        .unwrap_or_else(|error| Err(error.to_string()))
+        .map_err(|message| InferenceError::Template { message })?;
         if prompt.continue_final_message {
             return cut_at_mark(&text);
         }

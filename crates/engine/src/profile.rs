@@ -117,28 +117,46 @@ fn read_json<T: serde::de::DeserializeOwned>(
 #[derive(Debug, Default)]
 pub(crate) struct Profiles {
     /// Least recently used first.
-    kept: Mutex<Vec<Arc<Profile>>>,
+    kept: Mutex<Vec<Arc<Place>>>,
+}
+
+/// Where the profile of one card is, or will be.
+#[derive(Debug)]
+struct Place {
+    card: ModelCard,
+    profile: Mutex<Option<Arc<Profile>>>,
 }
 
 impl Profiles {
-    /// The card's profile, read again when the model's files have changed.
+    /// The card's profile, read again when the model's files have changed. One that takes long to read
+    /// holds up those who want the same, and nobody else.
     pub(crate) fn get_blocking(&self, card: &ModelCard) -> Result<Arc<Profile>, InferenceError> {
+        let place = self.place(card);
+        let mut profile = place.profile.lock();
+        if let Some(profile) = &*profile {
+            return Ok(profile.clone());
+        }
+        let read = Arc::new(Profile::load(card.clone())?);
+        *profile = Some(read.clone());
+        Ok(read)
+    }
+
+    fn place(&self, card: &ModelCard) -> Arc<Place> {
         let mut kept = self.kept.lock();
-        let profile = match kept.iter().position(|profile| profile.card.id == card.id) {
-            Some(index) => {
-                let found = kept.remove(index);
-                if found.card == *card {
-                    found
-                } else {
-                    Arc::new(Profile::load(card.clone())?)
-                }
-            }
-            None => Arc::new(Profile::load(card.clone())?),
-        };
-        kept.push(profile.clone());
+        let index = kept.iter().position(|place| place.card.id == card.id);
+        let found = index.map(|index| kept.remove(index));
+        let place = found
+            .filter(|place| place.card == *card)
+            .unwrap_or_else(|| {
+                Arc::new(Place {
+                    card: card.clone(),
+                    profile: Mutex::default(),
+                })
+            });
+        kept.push(place.clone());
         if kept.len() > KEPT {
             kept.remove(0);
         }
-        Ok(profile)
+        place
     }
 }

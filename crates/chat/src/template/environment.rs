@@ -8,6 +8,13 @@ use minijinja::{
 
 use super::{json, methods, python};
 
+/// What one rendering may cost: about as many steps, each of which may take 64 bytes. A conversation of
+/// the largest body takes half of it.
+pub(super) const FUEL: u64 = 2_000_000;
+
+/// The same where a template is tried with a few short messages.
+pub(super) const PROBE_FUEL: u64 = 100_000;
+
 /// An environment without templates.
 pub(super) fn new() -> Result<Environment<'static>, Error> {
     let mut environment = Environment::new();
@@ -19,7 +26,7 @@ pub(super) fn new() -> Result<Environment<'static>, Error> {
     environment.set_unknown_method_callback(methods::call);
     environment.set_formatter(format);
     environment.add_filter("tojson", json::tojson);
-    environment.add_filter("string", |value: &Value| python::str(value));
+    environment.add_filter("string", python::str);
     environment.add_test("iterable", is_iterable);
     environment.add_test("sequence", is_sequence);
     environment.add_function("raise_exception", raise_exception);
@@ -36,12 +43,16 @@ pub(super) fn words(error: &Error) -> String {
         }
         source = inner.source();
     }
+    if error.kind() == ErrorKind::OutOfFuel {
+        return "the chat template takes more work than one rendering may".to_owned();
+    }
     error.to_string()
 }
 
 /// `{{ value }}` writes what Python's `str` gives.
-fn format(out: &mut Output, _state: &mut State, value: &Value) -> Result<(), Error> {
-    out.write_str(&python::str(value)).map_err(Error::from)
+fn format(out: &mut Output, state: &mut State, value: &Value) -> Result<(), Error> {
+    out.write_str(&python::str(state, value)?)
+        .map_err(Error::from)
 }
 
 /// Returns whether Python could iterate over a value: not over `none`, but over what is undefined.
@@ -70,8 +81,8 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-fn raise_exception(message: &Value) -> Result<Value, Error> {
-    let message = python::str(message);
+fn raise_exception(state: &State, message: &Value) -> Result<Value, Error> {
+    let message = python::str(state, message)?;
     Err(Error::new(ErrorKind::InvalidOperation, message.clone()).with_source(Refusal(message)))
 }
 

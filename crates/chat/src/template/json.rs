@@ -3,23 +3,31 @@
 use std::io::{self, Write};
 
 use minijinja::{
-    Error, ErrorKind,
+    Error, ErrorKind, State,
     value::{Kwargs, Value},
 };
 use serde::Serialize;
 use serde_json::ser::Formatter;
 
-use super::python;
+use super::{metered::Metered, python};
 
 /// `value|tojson(ensure_ascii=False, indent=None, separators=None, sort_keys=False)`.
 #[expect(clippy::needless_pass_by_value, reason = "the signature of a filter")]
-pub(super) fn tojson(value: &Value, indent: Option<Value>, args: Kwargs) -> Result<Value, Error> {
+pub(super) fn tojson(
+    state: &State,
+    value: &Value,
+    indent: Option<Value>,
+    args: Kwargs,
+) -> Result<Value, Error> {
     let indent = indent.or(args.get::<Option<Value>>("indent")?);
     let indent = match indent {
         Some(indent) if indent.is_none() => None,
-        Some(indent) => Some(match indent.as_str() {
-            Some(text) => text.to_owned(),
-            None => " ".repeat(usize::try_from(indent)?),
+        Some(indent) => Some(if let Some(text) = indent.as_str() {
+            text.to_owned()
+        } else {
+            let width = usize::try_from(indent)?;
+            state.consume_fuel(width as u64)?;
+            " ".repeat(width)
         }),
         None => None,
     };
@@ -36,13 +44,9 @@ pub(super) fn tojson(value: &Value, indent: Option<Value>, args: Kwargs) -> Resu
     let failed = |error: serde_json::Error| {
         Error::new(ErrorKind::InvalidOperation, format!("tojson: {error}"))
     };
-    let mut json = serde_json::to_value(value).map_err(failed)?;
-    if sort_keys {
-        json.sort_all_objects();
-    }
-    let mut bytes = Vec::new();
+    let mut out = Metered::new(state);
     let mut serializer = serde_json::Serializer::with_formatter(
-        &mut bytes,
+        &mut out,
         Dumps {
             item,
             key,
@@ -52,8 +56,23 @@ pub(super) fn tojson(value: &Value, indent: Option<Value>, args: Kwargs) -> Resu
             has_value: false,
         },
     );
-    json.serialize(&mut serializer).map_err(failed)?;
-    Ok(Value::from(String::from_utf8_lossy(&bytes).into_owned()))
+    let written = if sort_keys {
+        // Written once for its cost: what is sorted is a copy of everything in it.
+        value
+            .serialize(&mut serde_json::Serializer::new(Metered::new(state)))
+            .and_then(|()| serde_json::to_value(value))
+            .and_then(|mut sorted| {
+                sorted.sort_all_objects();
+                sorted.serialize(&mut serializer)
+            })
+    } else {
+        value.serialize(&mut serializer)
+    };
+    match (out.finish(), written) {
+        (Err(error), _) => Err(error),
+        (Ok(_), Err(error)) => Err(failed(error)),
+        (Ok(text), Ok(())) => Ok(Value::from(text)),
+    }
 }
 
 /// `json.dumps`: separators are whatever the caller says, containers are broken into lines only
@@ -80,6 +99,9 @@ impl Dumps {
 
     fn begin<W: ?Sized + Write>(&mut self, writer: &mut W, open: &[u8]) -> io::Result<()> {
         self.depth += 1;
+        if self.depth > python::DEPTH {
+            return Err(io::Error::other(python::TOO_DEEP));
+        }
         self.has_value = false;
         writer.write_all(open)
     }

@@ -6,6 +6,8 @@ use minijinja::{
 };
 use minijinja_contrib::pycompat;
 
+use super::metered::BYTES_OF_FUEL;
+
 /// Calls a method of Python that the value does not have here.
 pub(super) fn call(
     state: &mut State,
@@ -15,7 +17,7 @@ pub(super) fn call(
 ) -> Result<Value, Error> {
     match pycompat::unknown_method_callback(state, value, method, args) {
         Err(error) if error.kind() == ErrorKind::UnknownMethod => match value.as_str() {
-            Some(text) => of_text(text, method, args),
+            Some(text) => of_text(state, text, method, args),
             None if method == "index" => list_index(value, args),
             None => Err(error),
         },
@@ -23,7 +25,7 @@ pub(super) fn call(
     }
 }
 
-fn of_text(text: &str, method: &str, args: &[Value]) -> Result<Value, Error> {
+fn of_text(state: &State, text: &str, method: &str, args: &[Value]) -> Result<Value, Error> {
     match method {
         "removeprefix" => {
             let (prefix,): (&str,) = from_args(args)?;
@@ -73,12 +75,12 @@ fn of_text(text: &str, method: &str, args: &[Value]) -> Result<Value, Error> {
                 Some((sign @ ("+" | "-"), digits)) => (sign, digits),
                 _ => ("", text),
             };
-            let zeros = padding(text, width, "0");
+            let zeros = pad(state, text, width, "0")?;
             Ok(format!("{sign}{zeros}{digits}").into())
         }
         "ljust" | "rjust" => {
             let (width, fill): (usize, Option<&str>) = from_args(args)?;
-            let fill = padding(text, width, fill.unwrap_or(" "));
+            let fill = pad(state, text, width, fill.unwrap_or(" "))?;
             let parts = if method == "ljust" {
                 [text, &fill]
             } else {
@@ -117,9 +119,12 @@ fn tuple(parts: [&str; 3]) -> Value {
     Tuple::from(parts.map(Value::from)).into()
 }
 
-/// What text lacks to be `width` characters long.
-fn padding(text: &str, width: usize, fill: &str) -> String {
-    fill.repeat(width.saturating_sub(text.chars().count()))
+/// Makes what text lacks to be `width` characters long.
+fn pad(state: &State, text: &str, width: usize, fill: &str) -> Result<String, Error> {
+    let missing = width.saturating_sub(text.chars().count());
+    let bytes = missing.saturating_mul(fill.len());
+    state.consume_fuel((bytes / BYTES_OF_FUEL) as u64)?;
+    Ok(fill.repeat(missing))
 }
 
 fn invalid(message: &'static str) -> Error {

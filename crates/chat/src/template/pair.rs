@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{ChatTemplate, environment, standard};
+use super::{ChatTemplate, environment, room, standard};
 
 /// Stand for the texts while the template is rendered.
 const QUERY: &str = "PAIR_QUERY_TAG";
@@ -39,14 +39,13 @@ impl ChatTemplate {
             .into_iter()
             .collect();
         messages.extend([message("query", QUERY), message("document", DOCUMENT)]);
-        let text = self
-            .render_variables(&self.default, &standard(messages, Vec::new(), true))
-            .map_err(|error| {
-                format!(
-                    "its chat template refuses a pair: {}",
-                    environment::words(&error)
-                )
-            })?;
+        let variables = standard(messages, Vec::new(), true);
+        let text = room::with_stack(|| {
+            self.render_variables(&self.default, &variables)
+                .map_err(|error| environment::words(&error))
+        })
+        .unwrap_or_else(|error| Err(error.to_string()))
+        .map_err(|words| format!("its chat template refuses a pair: {words}"))?;
         let frame = text.split_once(QUERY).and_then(|(before, rest)| {
             let (between, after) = rest.split_once(DOCUMENT)?;
             Some(PairFrame {

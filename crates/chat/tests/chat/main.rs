@@ -15,6 +15,7 @@ mod encoders;
 mod forced_calls;
 mod generic_tools;
 mod grammars;
+mod hostile_templates;
 mod infill;
 mod model;
 mod model_output;
