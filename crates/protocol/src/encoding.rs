@@ -4,7 +4,7 @@ use macmlx_inference::Question;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{Body, Context, Dialect, Error};
+use crate::{Body, Context, Dialect, Error, Vocabulary};
 
 /// The body of a route whose answer is vectors or scores. Answers come whole, as there is nothing to
 /// show before the end.
@@ -15,6 +15,8 @@ pub trait Encoding: ToSchema + Sized + Send + 'static {
 
     /// Whose shape errors have.
     const DIALECT: Dialect;
+    /// What may stand in the body.
+    const VOCABULARY: Vocabulary;
     /// What the route does, in a line.
     const SUMMARY: &'static str;
 

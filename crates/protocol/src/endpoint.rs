@@ -3,7 +3,7 @@
 use macmlx_inference::{GenerateRequest, GenerationEvent, InferenceError};
 use serde_json::Value;
 
-use crate::{Body, Dialect, Error};
+use crate::{Body, Dialect, Error, Vocabulary};
 
 /// One route that generates text, streamed or whole.
 pub trait Endpoint: 'static {
@@ -13,6 +13,8 @@ pub trait Endpoint: 'static {
 
     /// Whose shape errors have.
     const DIALECT: Dialect;
+    /// What may stand in the body.
+    const VOCABULARY: Vocabulary;
 
     /// Reads the body. Errors name the field.
     fn parse(body: Body<'_>) -> Result<Self::Request, Error>;

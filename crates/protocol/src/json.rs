@@ -5,6 +5,9 @@ use serde_json::Value;
 
 use crate::Error;
 
+#[cfg(test)]
+pub(crate) mod asked;
+
 /// The body as a JSON object. An empty body is an empty object, so that the error names the first
 /// missing field rather than the end of the input.
 pub fn object(body: &[u8]) -> Result<Value, Error> {
@@ -31,6 +34,8 @@ pub fn fields<T: DeserializeOwned>(object: &Value) -> Result<T, Error> {
 
 /// Does the same as [`fields`], for a value found at `path`.
 pub fn fields_at<'de, T: Deserialize<'de>>(value: &'de Value, path: &str) -> Result<T, Error> {
+    #[cfg(test)]
+    asked::note::<T>(path);
     macmlx_json::read(value).map_err(|error| {
         let error = error.below(path);
         Error::Invalid {

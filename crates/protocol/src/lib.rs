@@ -35,3 +35,4 @@ pub use dialect::Dialect;
 pub use encoding::Encoding;
 pub use endpoint::{Context, Endpoint, Frame, Framing, Reply, StreamEncoder, Translation};
 pub use error::Error;
+pub use words::Vocabulary;

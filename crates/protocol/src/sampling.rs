@@ -24,6 +24,16 @@ pub(crate) trait Spelled {
 
     /// `None`: the dialect has no such parameter.
     fn spell(row: &SamplingParameter) -> Option<Spelling>;
+
+    /// The names of all it has, kept.
+    fn names() -> &'static [&'static str];
+
+    /// The same, collected.
+    fn all() -> Vec<&'static str> {
+        let rows = SamplingParameter::ALL.iter();
+        rows.filter_map(|row| Some(Self::spell(row)?.name))
+            .collect()
+    }
 }
 
 /// The parameters as they stand in an object, any values.
@@ -83,7 +93,7 @@ impl<S> fmt::Debug for Numbers<S> {
 
 impl<'de, S: Spelled> Deserialize<'de> for Numbers<S> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Fields(PhantomData))
+        deserializer.deserialize_struct("Numbers", S::names(), Fields(PhantomData))
     }
 }
 

@@ -44,6 +44,28 @@ pub(crate) enum Api {
 
 const APIS: usize = 11;
 
+/// The words that the body of a route may have. The table of endpoints says of each route which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Vocabulary(Words);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Words {
+    /// Those of all dialects, as far as the route has something for them.
+    Shared(Api),
+    /// These and no others.
+    Own(&'static [&'static str]),
+}
+
+impl Vocabulary {
+    pub(crate) const fn shared(api: Api) -> Self {
+        Self(Words::Shared(api))
+    }
+
+    pub(crate) const fn own(fields: &'static [&'static str]) -> Self {
+        Self(Words::Own(fields))
+    }
+}
+
 const OPENAI: &[Api] = &[Api::Chat, Api::Completions, Api::Infill, Api::Responses];
 /// Routes that complete a text as it stands.
 const TEXT: &[Api] = &[Api::Completions, Api::Infill];
@@ -197,9 +219,35 @@ pub(crate) struct Body {
     pub(crate) renamed: Renamed,
 }
 
-/// Reads a body and puts it into the words of `api`.
-pub(crate) fn read(api: Api, bytes: &[u8]) -> Result<Body, Error> {
-    translate(api, json::object(bytes)?)
+/// Reads a body and puts it into the words of the route.
+pub(crate) fn read(vocabulary: Vocabulary, bytes: &[u8]) -> Result<Body, Error> {
+    let value = json::object(bytes)?;
+    match vocabulary.0 {
+        Words::Shared(api) => translate(api, value),
+        Words::Own(fields) => {
+            refuse_others(&value, fields)?;
+            Ok(Body {
+                value,
+                renamed: Renamed::default(),
+            })
+        }
+    }
+}
+
+/// Refuses a field that is not known, as LM Studio does.
+pub(crate) fn refuse_others(body: &Value, known: &[&str]) -> Result<(), Error> {
+    let unknown = body
+        .as_object()
+        .into_iter()
+        .flat_map(|fields| fields.iter())
+        .find(|(name, value)| !value.is_null() && !known.contains(&name.as_str()));
+    match unknown {
+        Some((name, _)) => Err(Error::unsupported(
+            name.as_str(),
+            format!("the fields are {}", known.join(", ")),
+        )),
+        None => Ok(()),
+    }
 }
 
 fn translate(api: Api, value: Value) -> Result<Body, Error> {

@@ -17,7 +17,7 @@ use super::{
     tools,
 };
 use crate::{
-    Body, Context, Described, Dialect, Endpoint, Error, Translation, json,
+    Body, Context, Described, Dialect, Endpoint, Error, Translation, Vocabulary, json,
     openai::{grammar::Extras, sampling},
     sentinel::ANSWER_TOKENS,
     words::{self, Api, Renamed},
@@ -103,7 +103,7 @@ pub(super) struct Question {
 impl Request {
     /// Reads the body of a route that takes messages.
     pub(super) fn parse(body: &[u8]) -> Result<Self, Error> {
-        let words::Body { value, renamed } = words::read(Api::Messages, body)?;
+        let words::Body { value, renamed } = words::read(Messages::VOCABULARY, body)?;
         renamed.clone().name(Self::read(&value, renamed))
     }
 
@@ -206,6 +206,7 @@ impl Endpoint for Messages {
     type Encoder = Encoder;
 
     const DIALECT: Dialect = Dialect::Anthropic;
+    const VOCABULARY: Vocabulary = Vocabulary::shared(Api::Messages);
 
     fn parse(body: Body<'_>) -> Result<Request, Error> {
         Request::parse(body.bytes)

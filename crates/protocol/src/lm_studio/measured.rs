@@ -14,7 +14,7 @@ use utoipa::{
 use super::Describing;
 use crate::{
     Body, Context, Described, Dialect, Endpoint, Error, Frame, Framing, StreamEncoder, Translation,
-    json,
+    Vocabulary, json,
 };
 
 /// An endpoint whose answer is measured.
@@ -100,6 +100,7 @@ impl<E: Endpoint> Endpoint for Measured<E> {
     type Encoder = Encoder<E::Encoder>;
 
     const DIALECT: Dialect = E::DIALECT;
+    const VOCABULARY: Vocabulary = E::VOCABULARY;
 
     fn parse(body: Body<'_>) -> Result<E::Request, Error> {
         E::parse(body)

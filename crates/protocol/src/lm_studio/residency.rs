@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use macmlx_inference::ModelCard;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::models::{InstanceConfig, kind};
-use crate::{Error, json};
+use crate::{Error, json, words::refuse_others};
 
 /// What is to be loaded.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -92,22 +91,6 @@ impl Unload {
             ));
         }
         Ok(unload)
-    }
-}
-
-/// An unknown field is refused, as LM Studio does.
-pub(super) fn refuse_others(body: &Value, known: &[&str]) -> Result<(), Error> {
-    let unknown = body
-        .as_object()
-        .into_iter()
-        .flat_map(|fields| fields.iter())
-        .find(|(name, value)| !value.is_null() && !known.contains(&name.as_str()));
-    match unknown {
-        Some((name, _)) => Err(Error::unsupported(
-            name.as_str(),
-            format!("the fields are {}", known.join(", ")),
-        )),
-        None => Ok(()),
     }
 }
 

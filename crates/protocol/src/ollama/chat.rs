@@ -11,7 +11,7 @@ use super::{
     messages,
 };
 use crate::{
-    Body, Context, Described, Dialect, Endpoint, Error, Translation, json,
+    Body, Context, Described, Dialect, Endpoint, Error, Translation, Vocabulary, json,
     openai::{self, logprobs, tools},
     words::{self, Api, Renamed},
 };
@@ -59,9 +59,10 @@ impl Endpoint for Chat {
     type Encoder = Encoder<Self>;
 
     const DIALECT: Dialect = Dialect::Ollama;
+    const VOCABULARY: Vocabulary = Vocabulary::shared(Api::OllamaChat);
 
     fn parse(body: Body<'_>) -> Result<Request, Error> {
-        let words::Body { value, renamed } = words::read(Api::OllamaChat, body.bytes)?;
+        let words::Body { value, renamed } = words::read(Self::VOCABULARY, body.bytes)?;
         renamed.clone().name(Request::read(&value, renamed))
     }
 

@@ -11,7 +11,7 @@ use super::{
     generation::Residency,
 };
 use crate::{
-    Body, Context, Dialect, Encoding, Error, json,
+    Body, Context, Dialect, Encoding, Error, Vocabulary, json,
     sentinel::DIMENSIONS_OF_OLLAMA,
     vector::normalize,
     words::{self, Api},
@@ -71,22 +71,29 @@ impl Fields {
     }
 }
 
+impl Request {
+    fn read(body: &Value) -> Result<Self, Error> {
+        let request = Self {
+            embedding: embedding::Fields::read(body)?,
+            fields: json::fields(body)?,
+        };
+        request.fields.texts()?;
+        request.fields.dimensions()?;
+        Ok(request)
+    }
+}
+
 impl Encoding for Request {
     type Question = EmbedRequest;
     type Reply = Reply;
 
     const DIALECT: Dialect = Dialect::Ollama;
+    const VOCABULARY: Vocabulary = Vocabulary::shared(Api::OllamaEmbed);
     const SUMMARY: &'static str = "Turn texts into vectors";
 
     fn parse(body: Body<'_>) -> Result<Self, Error> {
-        let body = words::read(Api::OllamaEmbed, body.bytes)?.value;
-        let request = Self {
-            embedding: embedding::Fields::read(&body)?,
-            fields: json::fields(&body)?,
-        };
-        request.fields.texts()?;
-        request.fields.dimensions()?;
-        Ok(request)
+        let words::Body { value, renamed } = words::read(Self::VOCABULARY, body.bytes)?;
+        renamed.name(Self::read(&value))
     }
 
     fn question(&self) -> Result<EmbedRequest, Error> {

@@ -12,7 +12,7 @@ use super::{
     generation::Residency,
 };
 use crate::{
-    Body, Context, Dialect, Encoding, Error, json,
+    Body, Context, Dialect, Encoding, Error, Vocabulary, json,
     words::{self, Api},
 };
 
@@ -38,10 +38,11 @@ impl Encoding for Request {
     type Reply = Reply;
 
     const DIALECT: Dialect = Dialect::Ollama;
+    const VOCABULARY: Vocabulary = Vocabulary::shared(Api::OllamaEmbeddings);
     const SUMMARY: &'static str = "Turn a text into a vector";
 
     fn parse(body: Body<'_>) -> Result<Self, Error> {
-        let body = words::read(Api::OllamaEmbeddings, body.bytes)?.value;
+        let body = words::read(Self::VOCABULARY, body.bytes)?.value;
         Ok(Self {
             embedding: embedding::Fields::read(&body)?,
             fields: json::fields(&body)?,

@@ -12,7 +12,7 @@ use super::{
     messages, refuse_if,
 };
 use crate::{
-    Body, Context, Described, Dialect, Endpoint, Error, Translation, json,
+    Body, Context, Described, Dialect, Endpoint, Error, Translation, Vocabulary, json,
     openai::logprobs,
     words::{self, Api, Renamed},
 };
@@ -65,9 +65,10 @@ impl Endpoint for Generate {
     type Encoder = Encoder<Self>;
 
     const DIALECT: Dialect = Dialect::Ollama;
+    const VOCABULARY: Vocabulary = Vocabulary::shared(Api::OllamaGenerate);
 
     fn parse(body: Body<'_>) -> Result<Request, Error> {
-        let words::Body { value, renamed } = words::read(Api::OllamaGenerate, body.bytes)?;
+        let words::Body { value, renamed } = words::read(Self::VOCABULARY, body.bytes)?;
         renamed.clone().name(Request::read(&value, renamed))
     }
 

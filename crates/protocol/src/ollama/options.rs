@@ -4,12 +4,13 @@
 //! `num_thread`, …) is taken and not needed: every model gets its whole context and all of the
 //! device.
 
+use std::sync::LazyLock;
+
 use macmlx_inference::{SamplingParameter, SamplingParams, Spelling, StopConditions};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::refuse_if;
 use crate::{
     Error,
     json::fields_at,
@@ -19,7 +20,6 @@ use crate::{
 
 /// Tokens that penalties look back, when a client sets a penalty and says no more.
 const DEFAULT_PENALTY_WINDOW: u32 = 64;
-const NO_SAMPLER: &str = "this sampler is not available";
 
 /// Names of Ollama's options.
 #[derive(Debug)]
@@ -31,6 +31,11 @@ impl Spelled for Names {
 
     fn spell(row: &SamplingParameter) -> Option<Spelling> {
         row.ollama
+    }
+
+    fn names() -> &'static [&'static str] {
+        static NAMES: LazyLock<Vec<&str>> = LazyLock::new(Names::all);
+        &NAMES
     }
 }
 
@@ -60,10 +65,6 @@ struct Fields {
     seed: Option<i128>,
     #[schema(value_type = Option<Vec<String>>)]
     stop: Option<OneOrMany>,
-    /// Only 1 (off).
-    tfs_z: Option<f32>,
-    /// Only true.
-    penalize_newline: Option<bool>,
     /// Taken; a model always has its whole context.
     num_ctx: Option<i64>,
 }
@@ -98,16 +99,6 @@ impl Options {
 
 impl Fields {
     fn stop(self) -> Result<StopConditions, Error> {
-        refuse_if(
-            self.tfs_z.is_some_and(|z| (z - 1.0).abs() > f32::EPSILON),
-            "options.tfs_z",
-            NO_SAMPLER,
-        )?;
-        refuse_if(
-            self.penalize_newline == Some(false),
-            "options.penalize_newline",
-            "penalties count every token",
-        )?;
         CONTEXT_TOKENS.read("options.num_ctx", self.num_ctx)?;
         let max_tokens = NUM_PREDICT.read("options.num_predict", self.num_predict)?;
         let sequences = match self.stop {
@@ -247,8 +238,6 @@ mod tests {
             ("mirostat", json!(3)),
             ("mirostat_tau", json!(-1)),
             ("mirostat_eta", json!("fast")),
-            ("tfs_z", json!(0.5)),
-            ("penalize_newline", json!(false)),
             ("temperature", json!(-1)),
             ("temperature", json!("hot")),
             ("top_p", json!(1.5)),

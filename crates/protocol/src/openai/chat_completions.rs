@@ -14,7 +14,7 @@ use super::{
     grammar, messages, prompt_limit, reasoning, sampling, sampling::check_range, stop, tools,
 };
 use crate::{
-    Body, Context, Described, Dialect, Endpoint, Error, Translation, json,
+    Body, Context, Described, Dialect, Endpoint, Error, Translation, Vocabulary, json,
     words::{self, Api, Renamed},
 };
 
@@ -40,6 +40,8 @@ pub struct Request {
     prompt_limit: prompt_limit::Fields,
     #[serde(flatten)]
     stop: stop::Fields,
+    #[serde(flatten)]
+    length: stop::Length,
     #[serde(flatten)]
     reasoning: reasoning::Fields,
     #[serde(flatten)]
@@ -94,9 +96,10 @@ impl Endpoint for ChatCompletions {
     type Encoder = Encoder;
 
     const DIALECT: Dialect = Dialect::OpenAi;
+    const VOCABULARY: Vocabulary = Vocabulary::shared(Api::Chat);
 
     fn parse(body: Body<'_>) -> Result<Request, Error> {
-        let words::Body { value, renamed } = words::read(Api::Chat, body.bytes)?;
+        let words::Body { value, renamed } = words::read(Self::VOCABULARY, body.bytes)?;
         renamed.clone().name(Request::read(&value, renamed))
     }
 
@@ -119,6 +122,7 @@ impl Request {
             sampling: sampling::Sampling::read(body)?,
             prompt_limit: json::fields(body)?,
             stop: json::fields(body)?,
+            length: json::fields(body)?,
             reasoning: json::fields(body)?,
             tools: json::fields(body)?,
             grammar: grammar::Fields::read(body)?,
@@ -172,7 +176,7 @@ impl Request {
             }),
             prompt_limit: request.prompt_limit.limit()?,
             sampling: request.sampling.into_params()?,
-            stop: request.stop.into_conditions(least, None)?,
+            stop: request.stop.into_conditions(request.length.limit(least)?)?,
             logprobs: wants_logprobs.then_some(Logprobs {
                 top: top_logprobs as u8,
                 prompt: false,

@@ -14,7 +14,7 @@ use super::{
     texts,
 };
 use crate::{
-    Body, Context, Described, Dialect, Endpoint, Error, Translation, json,
+    Body, Context, Described, Dialect, Endpoint, Error, Translation, Vocabulary, json,
     words::{self, Api, Renamed},
 };
 
@@ -40,6 +40,8 @@ pub struct Request {
     prompt_limit: prompt_limit::Fields,
     #[serde(flatten)]
     stop: stop::Fields,
+    #[serde(flatten)]
+    length: stop::Length,
     #[serde(flatten)]
     grammar: grammar::Fields,
     #[serde(skip)]
@@ -77,9 +79,10 @@ impl Endpoint for Completions {
     type Encoder = Encoder;
 
     const DIALECT: Dialect = Dialect::OpenAi;
+    const VOCABULARY: Vocabulary = Vocabulary::shared(Api::Completions);
 
     fn parse(body: Body<'_>) -> Result<Request, Error> {
-        let words::Body { value, renamed } = words::read(Api::Completions, body.bytes)?;
+        let words::Body { value, renamed } = words::read(Self::VOCABULARY, body.bytes)?;
         renamed.clone().name(Request::read(&value, renamed))
     }
 
@@ -102,6 +105,7 @@ impl Request {
             sampling: sampling::Sampling::read(body)?,
             prompt_limit: json::fields(body)?,
             stop: json::fields(body)?,
+            length: json::fields(body)?,
             grammar: grammar::Fields::read(body)?,
             renamed,
         })
@@ -159,9 +163,8 @@ impl Request {
             .renamed
             .is_from("max_completion_tokens", "n_predict");
         let least = i64::from(!echo && !reads_alone);
-        let stop = request
-            .stop
-            .into_conditions(least, Some(DEFAULT_MAX_TOKENS))?;
+        let max_tokens = request.length.limit(least)?.unwrap_or(DEFAULT_MAX_TOKENS);
+        let stop = request.stop.into_conditions(Some(max_tokens))?;
         let encoder = Encoder::new(
             context,
             fields.model.clone(),

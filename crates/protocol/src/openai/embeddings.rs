@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::{texts, truncation, usage::PromptUsage};
 use crate::{
-    Body, Context, Dialect, Encoding, Error, json,
+    Body, Context, Dialect, Encoding, Error, Vocabulary, json,
     sentinel::DIMENSIONS,
     vector::normalize,
     words::{self, Api, Renamed},
@@ -72,9 +72,21 @@ struct LengthFields {
 }
 
 impl LengthFields {
-    fn is_one(&self) -> bool {
-        [self.normalize, self.normalized, self.use_activation].contains(&Some(true))
-            || self.embd_normalize.is_some()
+    /// Whether vectors of length 1 are asked for.
+    fn is_one(&self) -> Result<bool, Error> {
+        let wishes = [
+            ("normalize", self.normalize),
+            ("normalized", self.normalized),
+            ("use_activation", self.use_activation),
+            ("embd_normalize", self.embd_normalize.map(|norm| norm == 2)),
+        ];
+        match wishes.iter().find(|(_, wish)| *wish == Some(false)) {
+            Some((name, _)) => Err(Error::unsupported(
+                *name,
+                "vectors have the length that the model's own files give them, or 1",
+            )),
+            None => Ok(wishes.iter().any(|(_, wish)| *wish == Some(true))),
+        }
     }
 }
 
@@ -83,10 +95,11 @@ impl Encoding for Request {
     type Reply = EmbeddingList;
 
     const DIALECT: Dialect = Dialect::OpenAi;
+    const VOCABULARY: Vocabulary = Vocabulary::shared(Api::Embeddings);
     const SUMMARY: &'static str = "Turn texts into vectors";
 
     fn parse(body: Body<'_>) -> Result<Self, Error> {
-        let words::Body { value, renamed } = words::read(Api::Embeddings, body.bytes)?;
+        let words::Body { value, renamed } = words::read(Self::VOCABULARY, body.bytes)?;
         let read = || {
             Ok(Self {
                 fields: json::fields(&value)?,
@@ -99,25 +112,12 @@ impl Encoding for Request {
     }
 
     fn question(&self) -> Result<EmbedRequest, Error> {
-        let dimensions = DIMENSIONS.read("dimensions", self.fields.dimensions);
-        Ok(EmbedRequest {
-            model: self.fields.model.clone(),
-            inputs: texts::read(
-                &self.fields.input,
-                "input",
-                MAX_INPUTS,
-                EncoderInput::Text,
-                EncoderInput::Tokens,
-            )?,
-            token_limit: self.truncation.token_limit()?,
-            overflow: self.truncation.overflow(Overflow::Refuse)?,
-            dimensions: self.renamed.name(dimensions)?.of(),
-        })
+        self.renamed.name(self.read_question())
     }
 
     fn reply(self, answer: Embeddings, _context: &Context) -> EmbeddingList {
         let format = self.fields.encoding_format.unwrap_or_default();
-        let has_length_one = self.length.is_one();
+        let has_length_one = self.length.is_one().unwrap_or_default();
         EmbeddingList {
             object: "list",
             data: answer
@@ -138,6 +138,27 @@ impl Encoding for Request {
             model: answer.model,
             usage: PromptUsage::new(answer.prompt_tokens),
         }
+    }
+}
+
+impl Request {
+    /// What is asked, in the words of the route.
+    fn read_question(&self) -> Result<EmbedRequest, Error> {
+        self.length.is_one()?;
+        let dimensions = DIMENSIONS.read("dimensions", self.fields.dimensions)?;
+        Ok(EmbedRequest {
+            model: self.fields.model.clone(),
+            inputs: texts::read(
+                &self.fields.input,
+                "input",
+                MAX_INPUTS,
+                EncoderInput::Text,
+                EncoderInput::Tokens,
+            )?,
+            token_limit: self.truncation.token_limit()?,
+            overflow: self.truncation.overflow(Overflow::Refuse)?,
+            dimensions: dimensions.of(),
+        })
     }
 }
 

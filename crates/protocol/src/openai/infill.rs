@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 
 use super::{grammar, sampling::Sampling, sampling::check_range, stop};
 use crate::{
-    Body, Context, Described, Dialect, Endpoint, Error, Translation, json,
+    Body, Context, Described, Dialect, Endpoint, Error, Translation, Vocabulary, json,
     words::{self, Api, Renamed},
 };
 
@@ -36,6 +36,8 @@ pub struct Request {
     sampling: Sampling,
     #[serde(flatten)]
     stop: stop::Fields,
+    #[serde(flatten)]
+    length: stop::Length,
     #[serde(flatten)]
     grammar: grammar::Fields,
     #[serde(skip)]
@@ -84,9 +86,10 @@ impl Endpoint for Infill {
     type Encoder = Encoder;
 
     const DIALECT: Dialect = Dialect::OpenAi;
+    const VOCABULARY: Vocabulary = Vocabulary::shared(Api::Infill);
 
     fn parse(body: Body<'_>) -> Result<Request, Error> {
-        let words::Body { value, renamed } = words::read(Api::Infill, body.bytes)?;
+        let words::Body { value, renamed } = words::read(Self::VOCABULARY, body.bytes)?;
         renamed.clone().name(Request::read(&value, renamed))
     }
 
@@ -106,6 +109,7 @@ impl Request {
             fields: json::fields(body)?,
             sampling: Sampling::read(body)?,
             stop: json::fields(body)?,
+            length: json::fields(body)?,
             grammar: grammar::Fields::read(body)?,
             renamed,
         })
@@ -126,7 +130,7 @@ impl Request {
         let fields = self.fields;
         let top = check_range("n_probs", fields.n_probs, 0..=20)?.filter(|top| *top > 0);
         let indentation = check_range("n_indent", fields.n_indent, 0..)?.unwrap_or(0) as usize;
-        let stop = self.stop.into_conditions(0, None)?;
+        let stop = self.stop.into_conditions(self.length.limit(0)?)?;
         let gap = InfillPrompt {
             prefix: fields.input_prefix,
             suffix: fields.input_suffix,

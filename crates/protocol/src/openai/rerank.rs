@@ -9,9 +9,9 @@ use utoipa::ToSchema;
 
 use super::{sampling::check_range, truncation, usage::PromptUsage};
 use crate::{
-    Body, Context, Dialect, Encoding, Error, json,
+    Body, Context, Dialect, Encoding, Error, Vocabulary, json,
     sentinel::{RESULTS, TEXT_TOKENS},
-    words::{self, Api},
+    words::{self, Api, Renamed},
 };
 
 /// Documents of one request.
@@ -24,6 +24,9 @@ pub struct Request {
     fields: Fields,
     #[serde(flatten)]
     truncation: truncation::Fields,
+    #[serde(skip)]
+    #[schema(ignore)]
+    renamed: Renamed,
 }
 
 #[expect(clippy::struct_field_names, reason = "the name is Cohere's")]
@@ -60,20 +63,59 @@ impl Encoding for Request {
     type Reply = Ranking;
 
     const DIALECT: Dialect = Dialect::OpenAi;
+    const VOCABULARY: Vocabulary = Vocabulary::shared(Api::Rerank);
     const SUMMARY: &'static str = "Order documents by how well they answer a query";
 
     fn parse(body: Body<'_>) -> Result<Self, Error> {
-        let words::Body { value, renamed } = words::read(Api::Rerank, body.bytes)?;
+        let words::Body { value, renamed } = words::read(Self::VOCABULARY, body.bytes)?;
         let read = || {
             Ok(Self {
                 fields: json::fields(&value)?,
                 truncation: json::fields(&value)?,
+                renamed: renamed.clone(),
             })
         };
         renamed.name(read())
     }
 
     fn question(&self) -> Result<RerankRequest, Error> {
+        self.renamed.name(self.read_question())
+    }
+
+    fn reply(self, answer: Relevance, context: &Context) -> Ranking {
+        let mut results: Vec<Ranked> = answer
+            .scores
+            .into_iter()
+            .enumerate()
+            .map(|(index, relevance_score)| Ranked {
+                index,
+                relevance_score,
+                document: None,
+            })
+            .collect();
+        // Equal ones stay in the order of the documents.
+        results.sort_by(|one, other| other.relevance_score.total_cmp(&one.relevance_score));
+        if let Ok(Some(count)) = self.fields.read_top_n() {
+            results.truncate(count as usize);
+        }
+        if self.fields.return_documents == Some(true) {
+            for result in &mut results {
+                result.document = self.fields.documents.get(result.index).map(as_object);
+            }
+        }
+        Ranking {
+            id: format!("rerank-{}", context.id),
+            object: "list",
+            model: answer.model,
+            results,
+            usage: PromptUsage::new(answer.prompt_tokens),
+        }
+    }
+}
+
+impl Request {
+    /// What is asked, in the words of the route.
+    fn read_question(&self) -> Result<RerankRequest, Error> {
         let fields = &self.fields;
         fields.read_top_n()?;
         let count = fields.documents.len();
@@ -106,36 +148,6 @@ impl Encoding for Request {
             token_limit: self.truncation.token_limit()?,
             overflow: self.truncation.overflow(default)?,
         })
-    }
-
-    fn reply(self, answer: Relevance, context: &Context) -> Ranking {
-        let mut results: Vec<Ranked> = answer
-            .scores
-            .into_iter()
-            .enumerate()
-            .map(|(index, relevance_score)| Ranked {
-                index,
-                relevance_score,
-                document: None,
-            })
-            .collect();
-        // Equal ones stay in the order of the documents.
-        results.sort_by(|one, other| other.relevance_score.total_cmp(&one.relevance_score));
-        if let Ok(Some(count)) = self.fields.read_top_n() {
-            results.truncate(count as usize);
-        }
-        if self.fields.return_documents == Some(true) {
-            for result in &mut results {
-                result.document = self.fields.documents.get(result.index).map(as_object);
-            }
-        }
-        Ranking {
-            id: format!("rerank-{}", context.id),
-            object: "list",
-            model: answer.model,
-            results,
-            usage: PromptUsage::new(answer.prompt_tokens),
-        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! Names are OpenAI's; what it lacks is spelled as vLLM and mlx-lm do. DRY's defaults are
 //! llama.cpp's.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use macmlx_inference::{Dry, SamplingParameter, SamplingParams, Spelling, Xtc};
 use serde::Deserialize;
@@ -28,6 +28,11 @@ impl Spelled for Names {
 
     fn spell(row: &SamplingParameter) -> Option<Spelling> {
         Some(row.openai())
+    }
+
+    fn names() -> &'static [&'static str] {
+        static NAMES: LazyLock<Vec<&str>> = LazyLock::new(Names::all);
+        &NAMES
     }
 }
 

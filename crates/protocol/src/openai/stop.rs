@@ -13,10 +13,27 @@ pub(super) struct Fields {
     stop: Option<OneOrMany>,
     #[serde(default)]
     stop_token_ids: Option<Vec<u32>>,
-    max_tokens: Option<i64>,
-    max_completion_tokens: Option<i64>,
     min_tokens: Option<i64>,
     ignore_eos: Option<bool>,
+}
+
+/// How long an answer may be, as all routes but responses say it.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = openai::AnswerLength)]
+pub(super) struct Length {
+    max_tokens: Option<i64>,
+    max_completion_tokens: Option<i64>,
+}
+
+impl Length {
+    /// The limit; `least` is the smallest number of tokens that may be asked for.
+    pub(super) fn limit(&self, least: i64) -> Result<Option<u32>, Error> {
+        let kind = ANSWER_TOKENS.with_least(least);
+        // The newer name has the say when both are there.
+        let newer = kind.read("max_completion_tokens", self.max_completion_tokens)?;
+        let older = kind.read("max_tokens", self.max_tokens)?;
+        Ok(newer.or(older).limit())
+    }
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -28,12 +45,8 @@ enum OneOrMany {
 }
 
 impl Fields {
-    /// `least`: the smallest number of tokens that may be asked for.
-    pub(super) fn into_conditions(
-        self,
-        least: i64,
-        default_max_tokens: Option<u32>,
-    ) -> Result<StopConditions, Error> {
+    /// The conditions of an answer of at most `max_tokens`.
+    pub(super) fn into_conditions(self, max_tokens: Option<u32>) -> Result<StopConditions, Error> {
         let sequences = match self.stop {
             None => Vec::new(),
             Some(OneOrMany::One(sequence)) => vec![sequence],
@@ -42,11 +55,6 @@ impl Fields {
         if sequences.iter().any(String::is_empty) {
             return Err(Error::invalid("stop", "stop: a stop sequence is empty"));
         }
-        // The newer name has the say when both are there.
-        let kind = ANSWER_TOKENS.with_least(least);
-        let newer = kind.read("max_completion_tokens", self.max_completion_tokens)?;
-        let older = kind.read("max_tokens", self.max_tokens)?;
-        let max_tokens = newer.or(older).limit().or(default_max_tokens);
         let min_tokens = check_range("min_tokens", self.min_tokens, 0..)?.map_or(0, clamp);
         if max_tokens.is_some_and(|max_tokens| min_tokens > max_tokens) {
             return Err(Error::invalid(
@@ -77,7 +85,8 @@ mod tests {
     use crate::json::fields;
 
     fn conditions(body: &Value) -> Result<StopConditions, Error> {
-        fields::<Fields>(body)?.into_conditions(1, None)
+        let max_tokens = fields::<Length>(body)?.limit(1)?;
+        fields::<Fields>(body)?.into_conditions(max_tokens)
     }
 
     #[test]

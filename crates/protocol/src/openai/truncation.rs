@@ -19,25 +19,17 @@ pub(super) struct Fields {
     truncation: Option<bool>,
     /// Tokens of a text that are read, special ones included; -1: the model's own limit (vLLM).
     truncate_prompt_tokens: Option<i64>,
-    /// Only `right` (vLLM), in either case.
+    /// Only `right` (vLLM), in either case; text-embeddings-inference has it as
+    /// `truncation_direction`.
     truncation_side: Option<String>,
-    /// Only `Right` (text-embeddings-inference), in either case.
-    truncation_direction: Option<String>,
 }
 
 impl Fields {
     /// `default` where the client says nothing.
     pub(super) fn overflow(&self, default: Overflow) -> Result<Overflow, Error> {
-        for (name, side) in [
-            ("truncation_side", &self.truncation_side),
-            ("truncation_direction", &self.truncation_direction),
-        ] {
-            if side
-                .as_ref()
-                .is_some_and(|side| !side.eq_ignore_ascii_case("right"))
-            {
-                return Err(from_the_end(name));
-            }
+        let side = self.truncation_side.as_deref();
+        if side.is_some_and(|side| !side.eq_ignore_ascii_case("right")) {
+            return Err(from_the_end("truncation_side"));
         }
         let wanted = [
             self.truncate()?,
@@ -114,7 +106,7 @@ mod tests {
             json!({"truncation": true}),
             json!({"truncate_prompt_tokens": -1}),
             json!({"truncate": "end", "truncation_side": "right"}),
-            json!({"truncate": true, "truncation_direction": "Right"}),
+            json!({"truncate": true, "truncation_side": "Right"}),
         ] {
             assert_eq!(overflow(&body), Ok(Overflow::Truncate), "{body}");
         }
@@ -149,7 +141,6 @@ mod tests {
             ("truncate_prompt_tokens", json!(0)),
             ("truncate_prompt_tokens", json!(-2)),
             ("truncation_side", json!("left")),
-            ("truncation_direction", json!("Left")),
         ] {
             let named = match overflow(&json!({name: value})) {
                 Err(Error::Invalid { param, .. }) => param,

@@ -57,8 +57,11 @@ pub(super) const WORDS: &[Word] = &[
         .refused(&[Rerank], WHOLE)
         .harmless(EMBEDDING, "nothing is ranked")
         .unless(never),
-    word(&["return_documents", "rank_fields"])
-        .harmless(&[Rerank], "read by the route")
+    word(&["return_documents"])
+        .read(&[Rerank], &["return_documents"])
+        .harmless(EMBEDDING, "nothing is ranked"),
+    word(&["rank_fields"])
+        .read(&[Rerank], &["rank_fields"])
         .harmless(EMBEDDING, "nothing is ranked"),
     word(&["dimensions"])
         .read(&[Embeddings, OllamaEmbed], &["dimensions"])
@@ -73,17 +76,24 @@ pub(super) const WORDS: &[Word] = &[
         .refused(OLLAMA, OF_OPENAI)
         .harmless(&[Rerank], "scores are numbers")
         .unless(is_float),
-    word(&["normalize", "normalized"])
+    word(&["normalize"])
+        .read(&[Embeddings], &["normalize"])
         .refused(OLLAMA, OWN_LENGTH)
-        .refused(&[Embeddings], OWN_LENGTH)
+        .harmless(&[Rerank], "there are no vectors")
+        .unless(is_true),
+    word(&["normalized"])
+        .read(&[Embeddings], &["normalized"])
+        .refused(OLLAMA, OWN_LENGTH)
         .harmless(&[Rerank], "there are no vectors")
         .unless(is_true),
     word(&["use_activation"])
-        .refused(EMBEDDING, OWN_LENGTH)
+        .read(&[Embeddings], &["use_activation"])
+        .refused(OLLAMA, OWN_LENGTH)
         .refused(&[Rerank], "scores are from 0 to 1")
         .unless(is_true),
     word(&["embd_normalize"])
-        .refused(EMBEDDING, OWN_LENGTH)
+        .read(&[Embeddings], &["embd_normalize"])
+        .refused(OLLAMA, OWN_LENGTH)
         .harmless(&[Rerank], "there are no vectors")
         .unless(|norm| norm.as_f64() == Some(2.0)),
     word(&["raw_scores"])
@@ -152,15 +162,33 @@ pub(super) const WORDS: &[Word] = &[
         .harmless(EMBEDDING, "nothing is ranked")
         .unless(is_zero),
     word(&["truncate"])
-        .harmless(&[Embeddings, Rerank, OllamaEmbed], "read by the route")
+        .read(&[Embeddings, Rerank, OllamaEmbed], &["truncate"])
         .refused(&[OllamaEmbeddings], "use /api/embed")
         .unless(is_false),
+    word(&["truncation"])
+        .read(&[Embeddings, Rerank], &["truncation"])
+        .read(&[OllamaEmbed], &["truncate"])
+        .refused(&[OllamaEmbeddings], "use /api/embed")
+        .unless(is_false),
+    word(&["truncate_prompt_tokens"])
+        .read(&[Embeddings, Rerank], &["truncate_prompt_tokens"])
+        .refused(OLLAMA, "use `truncate` of /api/embed")
+        .unless(|tokens| tokens.as_f64() == Some(-1.0)),
+    word(&["truncation_side", "truncation_direction"])
+        .read(&[Embeddings, Rerank], &["truncation_side"])
+        .refused(OLLAMA, "it is the end of a text that is cut off")
+        .unless(is_right),
     word(&["adapters", "adapter", "lora"])
         .refused(ALL, "adapters cannot be chosen for a request")
         .unless(is_empty),
     harmless(&["options", "keep_alive"], "of Ollama's own runner"),
     harmless(&["user", "priority", "metadata"], "who asks, and how soon"),
 ];
+
+fn is_right(side: &Value) -> bool {
+    side.as_str()
+        .is_some_and(|side| side.eq_ignore_ascii_case("right"))
+}
 
 fn is_float(value: &Value) -> bool {
     value == "float" || value == "float32"

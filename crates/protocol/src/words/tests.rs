@@ -5,21 +5,41 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    Body as RequestBody, Context, Encoding, Endpoint,
-    anthropic::messages::Messages,
-    ollama::{chat::Chat, embed, embeddings as old_embeddings, generate::Generate},
-    openai::{
-        chat_completions::ChatCompletions, completions::Completions, embeddings, infill::Infill,
-        rerank, responses::Responses,
-    },
+    Body as RequestBody, Context, Described, Encoding, Endpoint,
+    endpoints::{Route, Visitor, visit},
 };
 
-const ENCODING: &[Api] = &[
-    Api::Embeddings,
-    Api::Rerank,
-    Api::OllamaEmbed,
-    Api::OllamaEmbeddings,
-];
+mod fields;
+
+/// Every route of the table of endpoints whose body has words of all dialects, once.
+fn apis() -> Vec<Api> {
+    struct Apis(Vec<Api>);
+
+    impl Apis {
+        fn add(&mut self, vocabulary: Vocabulary) {
+            if let Words::Shared(api) = vocabulary.0
+                && !self.0.contains(&api)
+            {
+                self.0.push(api);
+            }
+        }
+    }
+
+    impl Visitor for Apis {
+        fn generating<E: Described>(&mut self, _: Route) {
+            self.add(E::VOCABULARY);
+        }
+
+        fn encoding<E: Encoding>(&mut self, _: Route) {
+            self.add(E::VOCABULARY);
+        }
+    }
+
+    let mut apis = Apis(Vec::new());
+    visit(&mut apis);
+    assert_eq!(apis.0.len(), APIS, "each list of words is that of a route");
+    apis.0
+}
 
 fn plain(api: Api) -> Value {
     let turns = json!([{"role": "user", "content": "hi"}]);
@@ -47,28 +67,43 @@ fn generate<E: Endpoint>(body: &Value) -> Result<GenerateRequest, Error> {
 
 /// The neutral request of a body, or what is to be encoded, as JSON.
 fn asked(api: Api, body: &Value) -> Result<Value, Error> {
-    let bytes = body.to_string();
-    let bytes = RequestBody::json(bytes.as_bytes());
-    let request = match api {
-        Api::Chat => generate::<ChatCompletions>(body),
-        Api::Completions => generate::<Completions>(body),
-        Api::Infill => generate::<Infill>(body),
-        Api::Responses => generate::<Responses>(body),
-        Api::Messages => generate::<Messages>(body),
-        Api::OllamaChat => generate::<Chat>(body),
-        Api::OllamaGenerate => generate::<Generate>(body),
-        Api::Embeddings => {
-            return Ok(json::value(&embeddings::Request::parse(bytes)?.question()?));
+    struct Asked<'a> {
+        api: Api,
+        body: &'a Value,
+        result: Option<Result<Value, Error>>,
+    }
+
+    impl Asked<'_> {
+        fn is_meant(&self, vocabulary: Vocabulary) -> bool {
+            self.result.is_none() && vocabulary == Vocabulary::shared(self.api)
         }
-        Api::Rerank => return Ok(json::value(&rerank::Request::parse(bytes)?.question()?)),
-        Api::OllamaEmbed => return Ok(json::value(&embed::Request::parse(bytes)?.question()?)),
-        Api::OllamaEmbeddings => {
-            return Ok(json::value(
-                &old_embeddings::Request::parse(bytes)?.question()?,
-            ));
+    }
+
+    impl Visitor for Asked<'_> {
+        fn generating<E: Described>(&mut self, _: Route) {
+            if self.is_meant(E::VOCABULARY) {
+                let request = generate::<E>(self.body);
+                self.result = Some(request.map(|request| json::value(&request)));
+            }
         }
+
+        fn encoding<E: Encoding>(&mut self, _: Route) {
+            if self.is_meant(E::VOCABULARY) {
+                let body = self.body.to_string();
+                let question = E::parse(RequestBody::json(body.as_bytes()))
+                    .and_then(|request| request.question());
+                self.result = Some(question.map(|question| json::value(&question)));
+            }
+        }
+    }
+
+    let mut asked = Asked {
+        api,
+        body,
+        result: None,
     };
-    Ok(json::value(&request?))
+    visit(&mut asked);
+    asked.result.unwrap()
 }
 
 fn named(error: &Error) -> &str {
@@ -183,7 +218,7 @@ fn any(word: &Word) -> Value {
 
 #[test]
 fn a_word_changes_the_request_is_refused_by_name_or_is_harmless() {
-    for api in GENERATING.iter().chain(ENCODING).copied() {
+    for api in apis() {
         let unchanged = asked(api, &plain(api)).unwrap();
         for word in api.words() {
             for name in word.names {
@@ -633,7 +668,7 @@ fn errors_name_what_the_client_wrote() {
 
 #[test]
 fn words_that_nobody_has_are_taken() {
-    for api in GENERATING.iter().chain(ENCODING).copied() {
+    for api in apis() {
         let mut body = plain(api);
         body["something_new"] = json!({"a": 1});
         assert_eq!(asked(api, &body), asked(api, &plain(api)), "{api:?}");

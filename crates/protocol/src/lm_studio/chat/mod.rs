@@ -11,10 +11,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::residency::refuse_others;
 use crate::{
-    Body, Context, Described, Dialect, Endpoint, Error, Translation, json, range::check_range,
-    sentinel::ANSWER_TOKENS,
+    Body, Context, Described, Dialect, Endpoint, Error, Translation, Vocabulary, json,
+    range::check_range, sentinel::ANSWER_TOKENS, words,
 };
 
 pub use self::{
@@ -262,10 +261,10 @@ impl Endpoint for Chat {
     type Encoder = Encoder;
 
     const DIALECT: Dialect = Dialect::LmStudio;
+    const VOCABULARY: Vocabulary = Vocabulary::own(FIELDS);
 
     fn parse(body: Body<'_>) -> Result<Request, Error> {
-        let body = json::object(body.bytes)?;
-        refuse_others(&body, FIELDS)?;
+        let body = words::read(Self::VOCABULARY, body.bytes)?.value;
         let request: Request = json::fields(&body)?;
         if request
             .integrations

@@ -20,7 +20,7 @@ mod text;
 mod tools;
 
 use super::freeform;
-use crate::{Context, Described, Dialect, Endpoint, Error, Translation};
+use crate::{Context, Described, Dialect, Endpoint, Error, Translation, Vocabulary, words::Api};
 
 pub use body::Body;
 pub use encoder::Encoder;
@@ -45,6 +45,7 @@ impl Endpoint for Responses {
     type Encoder = Encoder;
 
     const DIALECT: Dialect = Dialect::OpenAi;
+    const VOCABULARY: Vocabulary = Vocabulary::shared(Api::Responses);
 
     fn parse(body: crate::Body<'_>) -> Result<Request, Error> {
         Request::parse(body.bytes)

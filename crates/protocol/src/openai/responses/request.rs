@@ -3,8 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use macmlx_inference::{
-    ChatPrompt, GenerateRequest, Logprobs, Prompt, ReasoningOptions, StopConditions, TokenizeInput,
-    TokenizeRequest,
+    ChatPrompt, GenerateRequest, Logprobs, Prompt, ReasoningOptions, TokenizeInput, TokenizeRequest,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -12,6 +11,7 @@ use utoipa::ToSchema;
 
 use super::{
     super::{grammar, reasoning, sampling, sampling::check_range, stop, tools::is_single},
+    Responses,
     body::{Body, Conversation, Input},
     encoder::{Encoder, Options},
     input::{self, Turns},
@@ -19,11 +19,11 @@ use super::{
     tools::{Callee, Offer, Toolbox},
 };
 use crate::{
-    Context, Error, Translation,
+    Context, Endpoint, Error, Translation,
     grammar::Only,
     json,
     sentinel::ANSWER_TOKENS,
-    words::{self, Api, Renamed},
+    words::{self, Renamed},
 };
 
 /// The body, types checked.
@@ -56,7 +56,7 @@ pub struct Past {
 
 impl Request {
     pub(super) fn parse(body: &[u8]) -> Result<Self, Error> {
-        let words::Body { value, renamed } = words::read(Api::Responses, body)?;
+        let words::Body { value, renamed } = words::read(Responses::VOCABULARY, body)?;
         renamed.clone().name(Self::read(&value, renamed))
     }
 
@@ -134,8 +134,7 @@ impl Request {
             || includes("message.output_text.logprobs");
         let wants_sealed_reasoning = includes("reasoning.encrypted_content");
         let max_tokens = ANSWER_TOKENS.read("max_output_tokens", self.body.max_output_tokens)?;
-        let mut stop = self.stop.into_conditions(1, None)?;
-        limit(&mut stop, max_tokens.limit())?;
+        let stop = self.stop.into_conditions(max_tokens.limit())?;
         let response = self.body.response(&context, top_logprobs)?;
         let mut grammar = Only::default();
         grammar.add(response.text.format.grammar()?)?;
@@ -231,21 +230,6 @@ fn reference(item: &Value) -> Option<&str> {
         Ok("item_reference") => item.get("id")?.as_str(),
         _ => None,
     }
-}
-
-/// Has the answer end after so many tokens.
-fn limit(stop: &mut StopConditions, max_tokens: Option<u32>) -> Result<(), Error> {
-    let Some(max_tokens) = max_tokens else {
-        return Ok(());
-    };
-    if stop.min_tokens > max_tokens {
-        return Err(Error::invalid(
-            "min_tokens",
-            "min_tokens is larger than max_output_tokens",
-        ));
-    }
-    stop.max_tokens = Some(max_tokens);
-    Ok(())
 }
 
 /// A request's conversation in neutral terms.
