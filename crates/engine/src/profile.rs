@@ -6,7 +6,7 @@ use std::{path::Path, sync::Arc};
 use macmlx_chat::{ChatModel, EncoderTokenizer};
 use macmlx_inference::{InferenceError, ModelCard, ModelTask};
 use parking_lot::Mutex;
-use serde::Deserialize;
+use serde_json::Value;
 
 use crate::sampling::{GenerationDefaults, TokenText};
 
@@ -32,14 +32,11 @@ impl Profile {
     pub(crate) fn load(card: ModelCard) -> Result<Self, InferenceError> {
         let chat = ChatModel::load(&card.path, &card.id)?;
         let defaults = read_json(&card, "generation_config.json")?.unwrap_or_default();
-        let config: Config = read_json(&card, "config.json")?.unwrap_or_default();
-        let sizes = config.sizes.or(config.text_config.unwrap_or_default());
-        let vocab_size = sizes
-            .vocab_size
-            .unwrap_or(chat.tokenizer().vocab_size() as u32);
+        let config: Value = read_json(&card, "config.json")?.unwrap_or_default();
+        let vocab_size = vocab_size(&config).unwrap_or(chat.tokenizer().vocab_size() as u32);
         let context_length = card
             .context_length
-            .or(sizes.max_position_embeddings)
+            .or_else(|| macmlx_models::context_length(&config))
             .unwrap_or(u32::MAX);
         let encoder = match card.task {
             ModelTask::Generate => None,
@@ -68,31 +65,10 @@ impl Profile {
     }
 }
 
-/// The little of config.json that is needed here. Multimodal models keep it a level deeper.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Config {
-    #[serde(flatten)]
-    sizes: Sizes,
-    text_config: Option<Sizes>,
-}
-
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(default)]
-struct Sizes {
-    vocab_size: Option<u32>,
-    max_position_embeddings: Option<u32>,
-}
-
-impl Sizes {
-    fn or(self, deeper: Self) -> Self {
-        Self {
-            vocab_size: self.vocab_size.or(deeper.vocab_size),
-            max_position_embeddings: self
-                .max_position_embeddings
-                .or(deeper.max_position_embeddings),
-        }
-    }
+/// Rows of the logits. Multimodal models keep their number a level deeper.
+fn vocab_size(config: &Value) -> Option<u32> {
+    let numbers = [config, &config["text_config"]].map(|config| config["vocab_size"].as_u64());
+    u32::try_from(numbers.into_iter().flatten().next()?).ok()
 }
 
 fn read_json<T: serde::de::DeserializeOwned>(

@@ -22,3 +22,4 @@ pub use forward::{LogitsRows, Model, Segment};
 pub use load::{
     EncoderOptions, LoadOptions, LoadedEncoder, LoadedModel, ModelFacts, load, load_encoder,
 };
+pub use macmlx_fit::context_length;
