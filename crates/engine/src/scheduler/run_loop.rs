@@ -1,30 +1,24 @@
 //! The queue and the turns: asks the policy, does what it says.
 
 use std::{
-    cell::RefCell,
     collections::VecDeque,
-    rc::Rc,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use macmlx_chat::ChoiceOutput;
-use macmlx_inference::{FinishReason, InferenceError, ModelCard, Timings};
-use macmlx_models::cache::CacheOptions;
+use macmlx_inference::{InferenceError, ModelCard};
 use tokio::sync::oneshot;
 
 use super::{
     decode::InFlight,
     entry::Entry,
     policy::{self, Action, Head, State, Turns},
-    request::Request,
-    sequence::{Choice, Prefill, PromptLogprobs, Sequence},
+    sequence::{Prefill, Sequence},
 };
 use crate::{
     encode,
-    error::StepError,
-    job::{Draft, Job, Ready},
-    masks::{Constrained, MaskThreads},
+    job::{Job, Ready},
+    masks::MaskThreads,
     options::EngineOptions,
     pool::Pool,
     profile::Profile,
@@ -57,7 +51,7 @@ pub(crate) struct Scheduler {
     pub(super) next_id: u64,
     /// MLX may hold buffers of what has ended.
     pub(super) has_garbage: bool,
-    mask_threads: Arc<MaskThreads>,
+    pub(super) mask_threads: Arc<MaskThreads>,
     /// When models in memory are looked at again whose time may be over.
     next_review: Instant,
 }
@@ -185,102 +179,6 @@ impl Scheduler {
             }
             None => {}
         }
-    }
-
-    fn start(&mut self, job: Job) {
-        let Job {
-            draft,
-            events,
-            submitted,
-            loaded,
-            waiting,
-            active,
-            ..
-        } = job;
-        drop(waiting);
-        let Draft {
-            profile,
-            prompt,
-            parameters,
-            outputs,
-            constraint,
-            end,
-            logprobs,
-            reasoning_budget,
-        } = draft;
-        let loaded = loaded.unwrap_or(submitted);
-        let timings = Timings {
-            load: loaded - submitted,
-            queue: loaded.elapsed(),
-            ..Timings::default()
-        };
-        let max_tokens = end.max_tokens;
-        let request = Rc::new(RefCell::new(Request::new(
-            profile,
-            end,
-            logprobs,
-            reasoning_budget,
-            events,
-            timings,
-            outputs.len(),
-            prompt.len() as u32,
-            active,
-        )));
-        let new_cache = self
-            .pool
-            .model()
-            .ok_or(StepError::Broken("admitted without a model"))
-            .and_then(|model| {
-                let options = CacheOptions {
-                    quantization: self.options.kv_quantization,
-                };
-                Ok((model.new_cache(&options)?, model.vocab_size()))
-            });
-        let (cache, vocab_size) = match new_cache {
-            Ok(made) => made,
-            Err(error) => return request.borrow_mut().fail(error.into()),
-        };
-        let mut choices: Vec<Choice> = outputs
-            .into_iter()
-            .zip(parameters)
-            .enumerate()
-            .map(|(index, (output, parameters))| {
-                let output = ChoiceOutput::new(index as u32, output);
-                let constrained = constraint.clone().map(|constraint| {
-                    Constrained::new(constraint, self.mask_threads.clone(), vocab_size)
-                });
-                let request = request.clone();
-                Choice::new(
-                    request,
-                    output,
-                    constrained,
-                    &prompt,
-                    parameters,
-                    vocab_size,
-                )
-            })
-            .collect();
-        let prompt_logprobs =
-            logprobs
-                .filter(|logprobs| logprobs.prompt)
-                .map(|logprobs| PromptLogprobs {
-                    top: logprobs.top,
-                    rows: Vec::new(),
-                });
-        if max_tokens == 0 && prompt_logprobs.is_none() {
-            for choice in &mut choices {
-                choice.finish(FinishReason::Length);
-            }
-            return;
-        }
-        self.prefilling.push(Prefill {
-            request,
-            tokens: prompt,
-            position: 0,
-            cache,
-            choices,
-            prompt_logprobs,
-        });
     }
 
     fn load(&mut self) {

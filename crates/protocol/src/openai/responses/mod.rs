@@ -10,6 +10,7 @@ pub mod conversations;
 mod encoder;
 mod event;
 mod input;
+mod item_end;
 mod items;
 pub mod list;
 mod open_item;
