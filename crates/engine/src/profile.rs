@@ -81,7 +81,8 @@ fn read_json<T: serde::de::DeserializeOwned>(
     };
     let path: &Path = &card.path.join(name);
     match std::fs::read(path) {
-        Ok(bytes) => serde_json::from_slice(&bytes)
+        Ok(bytes) => macmlx_json::parse_python(&bytes)
+            .and_then(serde_json::from_value)
             .map(Some)
             .map_err(|error| unusable(format!("{name} is not valid: {error}"))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),

@@ -2,8 +2,6 @@
 
 use std::{fs, path::Path};
 
-use serde_json::Value;
-
 /// Files that hold nothing but the template.
 const FILES: [&str; 2] = ["chat_template.jinja", "chat_template.json"];
 
@@ -12,6 +10,6 @@ pub fn has_chat_template(folder: &Path) -> bool {
     FILES.iter().any(|name| folder.join(name).is_file())
         || fs::read(folder.join("tokenizer_config.json"))
             .ok()
-            .and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok())
+            .and_then(|bytes| macmlx_json::parse_python(&bytes).ok())
             .is_some_and(|config| !config["chat_template"].is_null())
 }

@@ -7,4 +7,4 @@ mod text;
 
 pub use error::Error;
 pub use reader::{read, read_document, read_query, read_query_value};
-pub use text::{mend, parse};
+pub use text::{mend, parse, parse_python};

@@ -28,6 +28,54 @@ pub fn parse(document: &[u8]) -> Result<Value, serde_json::Error> {
     })
 }
 
+/// Reads a file that Python may have written, whose numbers may be `NaN`, `Infinity` and
+/// `-Infinity`. JSON has none of them: the first is read as null, the others as numbers that are too
+/// large for any format of weights.
+///
+/// # Errors
+///
+/// The document is no JSON, also without such numbers.
+pub fn parse_python(document: &[u8]) -> Result<Value, serde_json::Error> {
+    parse(document).or_else(|error| match replace_python_numbers(document) {
+        Some(replaced) => parse(&replaced),
+        None => Err(error),
+    })
+}
+
+/// The document with what JSON has in place of Python's numbers. `None`: there are none.
+fn replace_python_numbers(document: &[u8]) -> Option<Vec<u8>> {
+    const NUMBERS: [(&[u8], &[u8]); 2] = [(b"NaN", b"null"), (b"Infinity", b"1e308")];
+    let mut replaced = Vec::with_capacity(document.len());
+    let mut rest = document;
+    let mut is_in_text = false;
+    let mut is_changed = false;
+    while let Some((&byte, after)) = rest.split_first() {
+        let number = NUMBERS
+            .iter()
+            .find(|(written, _)| rest.starts_with(written));
+        match (byte, number) {
+            // The byte after a backslash ends no text.
+            (b'\\', _) if is_in_text => {
+                let taken = rest.len().min(2);
+                replaced.extend_from_slice(&rest[..taken]);
+                rest = &rest[taken..];
+                continue;
+            }
+            (b'"', _) => is_in_text = !is_in_text,
+            (_, Some((written, json))) if !is_in_text => {
+                replaced.extend_from_slice(json);
+                rest = &rest[written.len()..];
+                is_changed = true;
+                continue;
+            }
+            _ => {}
+        }
+        replaced.push(byte);
+        rest = after;
+    }
+    is_changed.then_some(replaced)
+}
+
 /// The document with U+FFFD for each unpaired surrogate escape and each sequence of bytes that is
 /// no UTF-8. `None`: there are none.
 pub fn mend(document: &[u8]) -> Option<String> {
@@ -110,6 +158,33 @@ mod tests {
             assert_eq!(parse(document).unwrap(), text, "{document:?}");
         }
         assert_eq!(parse(b"{\"\xff\": 1}").unwrap(), json!({"\u{fffd}": 1}));
+    }
+
+    #[test]
+    fn files_hold_the_numbers_that_python_writes() {
+        let document = br#"{"limit": [0.0, Infinity], "eps": NaN, "low": -Infinity,
+            "NaN": "Infinity \" NaN", "path": "C:\\"}"#;
+        let read = parse_python(document).unwrap();
+        assert_eq!(
+            read,
+            json!({
+                "limit": [0.0, 1e308], "eps": null, "low": -1e308,
+                "NaN": "Infinity \" NaN", "path": "C:\\",
+            })
+        );
+        assert!((read["limit"][1].as_f64().unwrap() as f32).is_infinite());
+        assert_eq!(parse_python(b"[1, true]").unwrap(), json!([1, true]));
+        // Requests hold none of them, nor do words that only begin like them.
+        assert!(parse(document).is_err());
+        for broken in [
+            &b"{\"a\": NaNa}"[..],
+            b"[Infinity",
+            b"\"NaN",
+            b"[-NaN]",
+            b"\"a\\",
+        ] {
+            assert!(parse_python(broken).is_err(), "{broken:?}");
+        }
     }
 
     #[test]

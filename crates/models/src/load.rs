@@ -209,8 +209,9 @@ impl Checkpoint {
         options: &LoadOptions,
         mut known: impl Iterator<Item = &'static str>,
     ) -> Result<Self> {
+        let text = read_text(&folder.join("config.json"))?;
         let config: Map<String, Value> =
-            serde_json::from_str(&read_text(&folder.join("config.json"))?)?;
+            serde_json::from_value(macmlx_json::parse_python(text.as_bytes())?)?;
         let model_type = match config.get("model_type") {
             Some(Value::String(model_type)) => model_type.clone(),
             _ => {

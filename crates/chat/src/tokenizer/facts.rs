@@ -108,7 +108,7 @@ pub(crate) fn read_json(
     let Some(text) = read_text(model_dir, name, model)? else {
         return Ok(None);
     };
-    serde_json::from_str(&text)
+    macmlx_json::parse_python(text.as_bytes())
         .map(Some)
         .map_err(|error| InferenceError::ModelLoad {
             model: model.into(),

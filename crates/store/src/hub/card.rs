@@ -29,7 +29,7 @@ impl Hub {
         )?;
         Ok(Card {
             readme: readme.map(|text| without_front_matter(&text).to_owned()),
-            config: config.and_then(|text| serde_json::from_str(&text).ok()),
+            config: config.and_then(|text| macmlx_json::parse_python(text.as_bytes()).ok()),
         })
     }
 

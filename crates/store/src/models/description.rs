@@ -21,7 +21,7 @@ pub fn describe(card: &ModelCard) -> ModelDescription {
 fn json(path: &Path) -> Value {
     fs::read(path)
         .ok()
-        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .and_then(|bytes| macmlx_json::parse_python(&bytes).ok())
         .unwrap_or_default()
 }
 

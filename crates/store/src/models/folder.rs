@@ -7,7 +7,6 @@ use std::{
 };
 
 use macmlx_inference::{ModelCard, ModelTask};
-use serde_json::Value;
 
 use super::{config, digest, task, weights};
 
@@ -101,8 +100,8 @@ pub(super) fn describe(id: &str, folder: &Path, stamp: Stamp) -> Entry {
 fn card(id: &str, folder: &Path, stamp: Stamp) -> Result<ModelCard, String> {
     let text =
         fs::read_to_string(folder.join("config.json")).map_err(|_| without_config(folder))?;
-    let config: Value =
-        serde_json::from_str(&text).map_err(|error| format!("config.json is damaged: {error}"))?;
+    let config = macmlx_json::parse_python(text.as_bytes())
+        .map_err(|error| format!("config.json is damaged: {error}"))?;
     let facts = config::facts(&config)?;
     let weights = weights::inspect(folder, &facts.quantization)?;
     if !folder.join("tokenizer.json").is_file() {

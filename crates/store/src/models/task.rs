@@ -127,7 +127,7 @@ fn of_modules(modules: &Value) -> Option<ModelTask> {
 fn json(folder: &Path, name: &str) -> Result<Value, String> {
     match fs::read(folder.join(name)) {
         Ok(bytes) => {
-            serde_json::from_slice(&bytes).map_err(|error| format!("{name} is damaged: {error}"))
+            macmlx_json::parse_python(&bytes).map_err(|error| format!("{name} is damaged: {error}"))
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Value::Null),
         Err(error) => Err(format!("{name} cannot be read: {error}")),
@@ -292,5 +292,14 @@ mod tests {
         nomic["rotary_scaling_factor"] = json!(2);
         assert_eq!(length(&[], &nomic), Some(8192));
         assert_eq!(length(&[], &json!({"model_type": "bert"})), None);
+    }
+
+    #[test]
+    fn numbers_that_only_python_writes_spoil_no_file() {
+        let folder = folder(&[]);
+        let text = r#"{"max_seq_length": 256, "scale": NaN, "limits": [0.0, Infinity]}"#;
+        fs::write(folder.path().join("sentence_bert_config.json"), text).unwrap();
+        let config = json!({"max_position_embeddings": 512});
+        assert_eq!(encoder_length(folder.path(), &config), Ok(Some(256)));
     }
 }
