@@ -78,7 +78,8 @@ fn arguments(text: &str) -> Map<String, Value> {
     if text.trim().is_empty() {
         return Map::new();
     }
-    serde_json::from_str(text)
+    macmlx_json::parse(text.as_bytes())
+        .and_then(serde_json::from_value)
         .unwrap_or_else(|_| Map::from_iter([(INVALID_JSON.to_owned(), text.into())]))
 }
 

@@ -147,7 +147,7 @@ impl OpenCall {
     fn close(self, index: u32) -> Delta {
         let arguments = match self.arguments.trim() {
             "" => Ok(Map::new()),
-            text => serde_json::from_str(text),
+            text => macmlx_json::parse(text.as_bytes()).and_then(serde_json::from_value),
         };
         match arguments {
             Ok(arguments) => Delta {

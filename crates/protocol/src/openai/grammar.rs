@@ -168,7 +168,7 @@ fn schema(schema: Option<Value>, param: &str) -> Result<Option<Grammar>, Error> 
     let schema = match schema {
         None => return Ok(None),
         Some(Value::String(text)) if text.is_empty() => return Ok(None),
-        Some(Value::String(text)) => serde_json::from_str(&text).map_err(|error| {
+        Some(Value::String(text)) => macmlx_json::parse(text.as_bytes()).map_err(|error| {
             Error::invalid(param, format!("{param} is not the text of JSON: {error}"))
         })?,
         Some(schema) => schema,
@@ -207,6 +207,11 @@ mod tests {
         for (body, language, param) in [
             (json!({"guided_json": schema}), json(), "guided_json"),
             (json!({"guided_json": written}), json(), "guided_json"),
+            (
+                json!({"guided_json": "\u{feff}{\"type\": \"object\"}"}),
+                json(),
+                "guided_json",
+            ),
             (json!({"guided_regex": "[ab]"}), regex(), "guided_regex"),
             (
                 json!({"guided_choice": ["a", "b"]}),

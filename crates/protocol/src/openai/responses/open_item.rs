@@ -207,7 +207,7 @@ impl OpenItem {
             Body::Search { call_id, arguments } => {
                 let arguments = match arguments.trim() {
                     "" => json!({}),
-                    text => serde_json::from_str(text).unwrap_or(Value::String(arguments)),
+                    text => macmlx_json::parse(text.as_bytes()).unwrap_or(Value::String(arguments)),
                 };
                 let item = OutputItem::ToolSearchCall {
                     id,
