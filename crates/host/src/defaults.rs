@@ -1,4 +1,5 @@
-//! Parameters that a person set for a model, for every request that does not say otherwise.
+//! What a person set for a model and what the model says itself, for every request that does not
+//! say otherwise.
 
 use std::{sync::Arc, time::Duration};
 
@@ -33,6 +34,9 @@ impl Layer for ModelDefaults {
         mut request: GenerateRequest,
     ) -> BoxFuture<'_, Result<EventStream, InferenceError>> {
         fill_in(&mut request, &self.folder.get(&model.id));
+        if let Some(modelfile) = &model.modelfile {
+            modelfile.fill_in(&mut request);
+        }
         self.inner.generate(model, request)
     }
 
@@ -44,6 +48,9 @@ impl Layer for ModelDefaults {
     ) -> BoxFuture<'_, Result<Vec<u32>, InferenceError>> {
         if let TokenizeInput::Chat { prompt, reasoning } = &mut request.input {
             fill_in_chat(prompt, reasoning, &self.folder.get(&model.id));
+            if let Some(modelfile) = &model.modelfile {
+                modelfile.fill_in_chat(prompt);
+            }
         }
         self.inner.tokenize(model, request)
     }
@@ -56,7 +63,9 @@ pub(crate) fn time_to_live(folder: Arc<ModelParametersFolder>) -> TimeToLive {
 
 #[cfg(test)]
 mod tests {
-    use macmlx_inference::{ChatPrompt, Prompt, ReasoningOptions, ScriptedBackend};
+    use macmlx_inference::{
+        ChatPrompt, Modelfile, Prompt, ReasoningOptions, SamplingParams, ScriptedBackend,
+    };
     use macmlx_settings::{Aliases, Home};
     use parking_lot::Mutex;
     use serde_json::json;
@@ -112,6 +121,41 @@ mod tests {
         };
         assert_eq!(chat.template_kwargs["style"], "brief");
         assert_eq!(*other, GenerateRequest::new("org/other", prompt()));
+    }
+
+    #[tokio::test]
+    async fn a_model_has_its_say_behind_the_request_and_the_person() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = folder(&Home::at(place.path()));
+        set(&folder, &json!({"temperature": 0.25}));
+        let mut made = ModelCard::scripted("org/m");
+        made.modelfile = Some(Arc::new(Modelfile {
+            from: "org/parent".into(),
+            system: Some("Be brief.".into()),
+            sampling: SamplingParams {
+                temperature: Some(1.0),
+                top_p: Some(0.5),
+                ..SamplingParams::default()
+            },
+            stop: vec!["END".into()],
+            ..Modelfile::default()
+        }));
+        let inner = Arc::new(ScriptedBackend::default().then_events(Vec::new()));
+        let layer = ModelDefaults::new(inner.clone(), folder);
+        let request = GenerateRequest::new("org/m", Prompt::Chat(ChatPrompt::default()));
+        drop(
+            Layer::generate(&layer, Arc::new(made), request)
+                .await
+                .unwrap(),
+        );
+        let seen = &inner.requests()[0];
+        assert_eq!(seen.sampling.temperature, Some(0.25));
+        assert_eq!(seen.sampling.top_p, Some(0.5));
+        assert_eq!(seen.stop.sequences, ["END"]);
+        let Prompt::Chat(chat) = &seen.prompt else {
+            panic!("a chat");
+        };
+        assert_eq!(chat.messages[0].joined_text(), "Be brief.");
     }
 
     /// Keeps what it is asked to count.

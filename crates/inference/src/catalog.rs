@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use serde_json::Value;
 
-use crate::{InferenceError, ModelTask};
+use crate::{InferenceError, ModelTask, Modelfile};
 
 /// The local models under every name they answer to.
 pub trait Catalog: Send + Sync + 'static {
@@ -68,6 +68,8 @@ pub struct ModelCard {
     /// 64 hexadecimal digits that tell this model from any other and change with its files. Copies
     /// share it.
     pub digest: String,
+    /// What it says itself, if it was made from another model.
+    pub modelfile: Option<Arc<Modelfile>>,
 }
 
 impl ModelCard {

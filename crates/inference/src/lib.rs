@@ -13,6 +13,7 @@ mod grammar;
 mod keep_alive;
 mod message;
 mod model_files;
+mod modelfile;
 mod request;
 mod sampling;
 mod sampling_schema;
@@ -40,6 +41,7 @@ pub use message::{
     ContentPart, Image, ImageSource, Message, Role, ToolCall, ToolChoice, ToolDefinition,
 };
 pub use model_files::{ModelFiles, ModelFilesError, PullProgress};
+pub use modelfile::{Modelfile, NewModel};
 pub use request::{
     ChatPrompt, GenerateRequest, InfillFile, InfillPrompt, Logprobs, Prompt, ReasoningOptions,
     StopConditions,

@@ -2,7 +2,7 @@
 
 use futures::{future::BoxFuture, stream::BoxStream};
 
-use crate::InferenceError;
+use crate::{InferenceError, NewModel};
 
 /// The files of local models. Implemented by the store.
 pub trait ModelFiles: Send + Sync + 'static {
@@ -15,6 +15,10 @@ pub trait ModelFiles: Send + Sync + 'static {
     /// Unloads a model and deletes its files; returns its id. The reference must be a whole name:
     /// the beginning of one is not enough to delete by.
     fn delete(&self, reference: String) -> BoxFuture<'_, Result<String, ModelFilesError>>;
+
+    /// Makes a model of another, or makes one anew that was made so. Weights take no more disk, and
+    /// stay when the other model is deleted.
+    fn create(&self, model: NewModel) -> BoxFuture<'_, Result<(), ModelFilesError>>;
 
     /// Gives a model a second name, which stays when the first is deleted.
     fn copy(

@@ -9,8 +9,8 @@ use serde_json::json;
 use crate::{
     Backend, Catalog, EmbedRequest, Embeddings, EncoderInput, EventStream, GenerateRequest,
     GenerationEvent, InferenceError, LoadedModel, ModelCard, ModelDescription, ModelFiles,
-    ModelFilesError, ModelTask, ModelTraits, PullProgress, Relevance, RerankRequest, TokenizeInput,
-    TokenizeRequest, ToolSupport, read_name,
+    ModelFilesError, ModelTask, ModelTraits, NewModel, PullProgress, Relevance, RerankRequest,
+    TokenizeInput, TokenizeRequest, ToolSupport, read_name,
 };
 
 type Script = Result<Vec<Result<GenerationEvent, InferenceError>>, InferenceError>;
@@ -194,6 +194,7 @@ impl ModelCard {
             parameters: None,
             modified_unix: 0,
             digest: "0".repeat(64),
+            modelfile: None,
         }
     }
 }
@@ -253,11 +254,12 @@ fn not_found(reference: &str) -> InferenceError {
 }
 
 /// What was asked of [`ScriptedModelFiles`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum FilesRequest {
     Pull(String),
     Delete(String),
     Copy(String, String),
+    Create(Box<NewModel>),
 }
 
 /// Plays the same steps for each pull, does what else it is asked for, and keeps what it was asked.
@@ -310,6 +312,11 @@ impl ModelFiles for ScriptedModelFiles {
     fn delete(&self, reference: String) -> BoxFuture<'_, Result<String, ModelFilesError>> {
         self.see(FilesRequest::Delete(reference.clone()));
         async move { self.done().map(|()| reference) }.boxed()
+    }
+
+    fn create(&self, model: NewModel) -> BoxFuture<'_, Result<(), ModelFilesError>> {
+        self.see(FilesRequest::Create(Box::new(model)));
+        async move { self.done() }.boxed()
     }
 
     fn copy(

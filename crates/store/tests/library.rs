@@ -8,7 +8,7 @@
 
 use std::{fs, ops::ControlFlow, path::Path};
 
-use macmlx_inference::InferenceError;
+use macmlx_inference::{InferenceError, Modelfile, NewModel};
 use macmlx_store::models::{self, CopyError, Library, RemoveError, State};
 use serde_json::Value;
 
@@ -266,6 +266,103 @@ fn a_copy_takes_no_other_models_place() {
         .map(|entry| entry.unwrap().file_name())
         .collect();
     assert_eq!(names.len(), 2, "nothing is left behind: {names:?}");
+}
+
+fn mario() -> NewModel {
+    NewModel {
+        name: "mario:latest".into(),
+        modelfile: Modelfile {
+            from: "owner/model".into(),
+            system: Some("You are Mario.".into()),
+            max_tokens: Some(9),
+            ..Modelfile::default()
+        },
+        template: Some("{{ messages }}".into()),
+        license: Some("MIT".into()),
+    }
+}
+
+fn make(library: &Library, new: &NewModel) -> Result<(), CopyError> {
+    library.put(&library.prepare(new)?)
+}
+
+#[test]
+fn a_model_is_made_of_another_and_outlives_it() {
+    let root = tempfile::tempdir().unwrap();
+    let parent = root.path().join("owner/model");
+    put_model(&parent);
+    fs::write(parent.join("LICENSE.md"), "theirs").unwrap();
+    let library = Library::new(root.path());
+    let prepared = library.prepare(&mario()).unwrap();
+    assert_eq!(prepared.card().id, "mario");
+    assert_eq!(library.list().len(), 1, "it has no place yet");
+    library.put(&prepared).unwrap();
+    // As after a restart.
+    let library = Library::new(root.path());
+    let made = library.resolve("mario").unwrap();
+    let said = made.modelfile.clone().unwrap();
+    assert_eq!(said.from, "owner/model");
+    assert_eq!(said.system.as_deref(), Some("You are Mario."));
+    assert_eq!(models::describe(&made).license.as_deref(), Some("MIT"));
+    let template = fs::read_to_string(made.path.join("chat_template.jinja")).unwrap();
+    assert_eq!(template, "{{ messages }}");
+    let parent_card = library.resolve("owner/model").unwrap();
+    assert_eq!(parent_card.modelfile, None);
+    assert_ne!(made.digest, parent_card.digest, "they are two models");
+    assert_eq!(
+        fs::read_to_string(parent.join("LICENSE.md")).unwrap(),
+        "theirs"
+    );
+    let weights = fs::metadata(parent.join("model.safetensors")).unwrap();
+    assert_eq!(std::os::unix::fs::MetadataExt::nlink(&weights), 2);
+
+    library.copy("mario", "luigi").unwrap();
+    let copied = library.resolve("luigi").unwrap();
+    assert_eq!(
+        (copied.modelfile, copied.digest),
+        (made.modelfile, made.digest)
+    );
+    library.remove("mario").unwrap();
+    assert!(library.resolve("owner/model").is_ok(), "its weights stay");
+    library.remove("owner/model").unwrap();
+    assert!(library.resolve("luigi").is_ok());
+}
+
+#[test]
+fn a_model_that_was_made_is_made_anew_from_itself_or_another() {
+    let root = tempfile::tempdir().unwrap();
+    put_model(&root.path().join("owner/model"));
+    let library = Library::new(root.path());
+    make(&library, &mario()).unwrap();
+    let mut anew = mario();
+    anew.modelfile = Modelfile {
+        from: "mario".into(),
+        system: Some("You are kind.".into()),
+        ..Modelfile::default()
+    };
+    anew.template = None;
+    make(&library, &anew).unwrap();
+    let made = library.resolve("mario").unwrap();
+    let said = made.modelfile.unwrap();
+    assert_eq!(said.system.as_deref(), Some("You are kind."));
+    assert_eq!(said.max_tokens, Some(9), "what is not said stays");
+    assert!(made.path.join("chat_template.jinja").is_file());
+    let folders = fs::read_dir(root.path()).unwrap().count();
+    assert_eq!(folders, 2, "nothing is left behind");
+
+    for (name, from) in [
+        ("owner/model", "mario"),
+        ("owner", "mario"),
+        ("../out", "mario"),
+        ("new", "none"),
+    ] {
+        let mut wrong = mario();
+        wrong.name = name.into();
+        wrong.modelfile.from = from.into();
+        let error = make(&library, &wrong).unwrap_err();
+        assert!(!matches!(error, CopyError::Io { .. }), "{name}: {error}");
+    }
+    assert_eq!(library.list().len(), 2);
 }
 
 #[test]

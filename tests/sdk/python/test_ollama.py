@@ -169,6 +169,78 @@ def test_error_in_the_middle_of_a_stream(client):
     assert "".join(said).startswith("These are")
 
 
+MARIO = {
+    "from_": MODEL,
+    "system": "You are Mario.",
+    "messages": user("Hi") + [{"role": "assistant", "content": "Wahoo!"}],
+    "parameters": {"num_predict": 4, "temperature": 0.5},
+    "license": "MIT",
+}
+MARIO_ANSWER = "It is me, Mario."
+
+
+def test_a_model_is_made_of_another(client, server):
+    steps = [step.status for step in client.create(model="mario", **MARIO, stream=True)]
+    assert steps[-1] == "success"
+    assert client.create(model="mario", **MARIO).status == "success"
+    try:
+        assert "mario" in [model.model for model in client.list().models]
+        shown = client.show("mario")
+        assert shown.license == "MIT"
+        assert 'SYSTEM """You are Mario."""' in shown.modelfile
+        assert "num_predict" in shown.parameters
+        assert shown.details.parent_model == MODEL
+        assert shown.template == client.show(MODEL).template
+
+        reply = client.chat(model="mario", messages=user("Who?"), options={"num_predict": 50})
+        assert reply.message.content == MARIO_ANSWER
+        reply = client.generate(model="mario", prompt="Who?", options={"num_predict": 50})
+        assert reply.response == MARIO_ANSWER
+        cut = client.chat(model="mario", messages=user("Who?"))
+        assert (cut.done_reason, cut.eval_count) == ("length", 4)
+        body = {"model": "mario", "messages": user("Who?"), "max_tokens": 50}
+        openai = httpx.post(f"{server.url}/v1/chat/completions", json=body).json()
+        assert openai["choices"][0]["message"]["content"] == MARIO_ANSWER
+        anthropic = httpx.post(f"{server.url}/anthropic/v1/messages", json=body).json()
+        assert anthropic["content"][0]["text"] == MARIO_ANSWER
+
+        client.copy("mario", "luigi")
+        client.delete("mario")
+        reply = client.chat(model="luigi", messages=user("Who?"), options={"num_predict": 50})
+        assert reply.message.content == MARIO_ANSWER
+        client.delete("luigi")
+        assert client.chat(model=MODEL, messages=user(q.PLAIN)).message.content == q.PLAIN_ANSWER
+    finally:
+        for name in {"mario", "luigi"} & {model.model for model in client.list().models}:
+            client.delete(name)
+
+
+def test_a_model_has_its_own_template(client):
+    template = "{% for m in messages %}{{ m.content }}{% endfor %} capital of France"
+    client.create(model="templated", from_=MODEL, template=template)
+    try:
+        assert client.show("templated").template == template
+        for wrong in ["{{ .Prompt }}", "{% for"]:
+            with pytest.raises(ollama.ResponseError, match="template"):
+                client.create(model="templated", from_=MODEL, template=wrong)
+        assert client.show("templated").template == template
+    finally:
+        client.delete("templated")
+
+
+def test_what_no_model_can_be_made_of_is_refused(client):
+    for field in [{"quantize": "q4_K_M"}, {"files": {"a.gguf": "sha256:0"}}, {"adapters": {"a": "b"}}]:
+        (name,) = field
+        with pytest.raises(ollama.ResponseError, match=name) as refused:
+            client.create(model="refused", from_=MODEL, **field)
+        assert refused.value.status_code == 400
+    with pytest.raises(ollama.ResponseError) as refused:
+        client.create(model="orphan", from_="gone")
+    assert refused.value.status_code == 404
+    with pytest.raises(ollama.ResponseError, match="another model"):
+        client.create(model=MODEL, from_=MODEL, system="Be brief.")
+
+
 def test_wrong_key(guarded_server):
     def client(key):
         return ollama.Client(

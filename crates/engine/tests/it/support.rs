@@ -230,6 +230,7 @@ fn model_folder(home: &Path, source: &Path) -> ModelCard {
         parameters: None,
         modified_unix: 0,
         digest: "0".repeat(64),
+        modelfile: None,
     }
 }
 

@@ -174,6 +174,7 @@ mod tests {
             parameters: None,
             modified_unix: 1_700_000_000,
             digest: "0".repeat(64),
+            modelfile: None,
         }
     }
 

@@ -257,6 +257,7 @@ mod tests {
             parameters: Some(134_515_008),
             modified_unix: 7,
             digest: String::new(),
+            modelfile: None,
         }
     }
 

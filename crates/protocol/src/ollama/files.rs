@@ -141,7 +141,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    fn status(status: impl Into<String>) -> Self {
+    /// A step without numbers.
+    pub fn status(status: impl Into<String>) -> Self {
         Self {
             status: status.into(),
             digest: None,

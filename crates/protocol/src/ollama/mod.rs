@@ -5,6 +5,7 @@
 pub mod answer;
 pub mod chat;
 mod context;
+pub mod create;
 pub mod embed;
 pub mod embedding;
 pub mod embeddings;

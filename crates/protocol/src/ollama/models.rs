@@ -12,6 +12,7 @@ use super::keep_alive::expiry;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = ollama::Details)]
 pub struct Details {
+    /// The model that it was made from with `/api/create`.
     pub parent_model: String,
     /// Always `safetensors`.
     pub format: &'static str,
@@ -29,7 +30,11 @@ pub struct Details {
 impl Details {
     pub(super) fn of(card: &ModelCard) -> Self {
         Self {
-            parent_model: String::new(),
+            parent_model: card
+                .modelfile
+                .as_ref()
+                .map(|modelfile| modelfile.from.clone())
+                .unwrap_or_default(),
             format: "safetensors",
             family: card.model_type.clone(),
             families: vec![card.model_type.clone()],
@@ -207,6 +212,7 @@ mod tests {
             parameters: Some(8_190_735_360),
             modified_unix,
             digest: "ab".repeat(32),
+            modelfile: None,
         }
     }
 

@@ -2,15 +2,6 @@
 
 use crate::Error;
 
-/// `POST /api/create`.
-pub fn create() -> Error {
-    Error::unsupported(
-        "/api/create",
-        "models are not made from Modelfiles; pull one from Hugging Face, import a GGUF file with \
-         `macmlx import`, and give system prompts and options with each request",
-    )
-}
-
 /// `POST /api/push`.
 pub fn push() -> Error {
     Error::unsupported("/api/push", "models are not uploaded from here")

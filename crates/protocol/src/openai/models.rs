@@ -107,6 +107,7 @@ mod tests {
             parameters: None,
             modified_unix: 7,
             digest: String::new(),
+            modelfile: None,
         }
     }
 

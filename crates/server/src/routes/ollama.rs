@@ -12,6 +12,7 @@ use axum::{
 use macmlx_protocol::{
     Dialect, Error, Framing,
     ollama::{
+        create::CreateRequest,
         files::{Copy, FilesRequest, Progress},
         models::{Processes, Tags, Version},
         refused, show,
@@ -65,7 +66,14 @@ pub(crate) fn routes() -> Api {
             post(files::copy),
             [Doc::post("Give a model a second name").body::<Copy>()],
         )
-        .untold("/api/create", post(async || refuse(&refused::create())))
+        .route(
+            "/api/create",
+            post(files::create),
+            [Doc::post("Make a model of another")
+                .body::<CreateRequest>()
+                .reply::<Progress>()
+                .frames::<Progress>(Framing::NdJson)],
+        )
         .untold("/api/push", post(async || refuse(&refused::push())))
         .untold(
             "/api/blobs/{digest}",

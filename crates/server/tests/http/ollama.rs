@@ -246,7 +246,6 @@ async fn clients_find_ollama_at_the_root() {
 async fn what_is_not_offered_says_so() {
     let server = start(ScriptedBackend::default(), Options::default()).await;
     for (path, words) in [
-        ("/api/create", "Modelfiles"),
         ("/api/push", "not uploaded"),
         ("/api/blobs/sha256:ab", "uploaded files"),
     ] {
@@ -413,6 +412,45 @@ async fn a_pull_that_fails_says_why() {
     let (status, body) = post(&server, "/api/pull", here).await;
     assert_eq!((status, body), (200, json!({"status": "success"})));
     assert_eq!(files.requests().len(), asked, "nothing was downloaded");
+}
+
+#[tokio::test]
+async fn a_model_is_made_of_a_local_one() {
+    let (server, files) = with_files(ScriptedModelFiles::default()).await;
+    let body = json!({"model": "mario", "from": "small", "system": "You are Mario."});
+    let told = lines(send(&server, Method::POST, "/api/create", body.clone()).await).await;
+    let told: Vec<_> = told.iter().map(|line| line["status"].clone()).collect();
+    assert_eq!(
+        told,
+        ["reading model metadata", "writing manifest", "success"]
+    );
+    let [FilesRequest::Create(made)] = &files.requests()[..] else {
+        panic!("{:?}", files.requests());
+    };
+    assert_eq!(made.name, "mario");
+    assert_eq!(made.modelfile.from, "org/small", "the model's whole id");
+    assert_eq!(made.modelfile.system.as_deref(), Some("You are Mario."));
+    let mut whole = body;
+    whole["stream"] = false.into();
+    let (status, reply) = post(&server, "/api/create", whole).await;
+    assert_eq!((status, reply), (200, json!({"status": "success"})));
+
+    let gone = json!({"model": "mario", "from": "gone"});
+    let (status, reply) = post(&server, "/api/create", gone).await;
+    assert_eq!(status, 404);
+    assert!(reply["error"].as_str().unwrap().contains("gone"), "{reply}");
+    let quantized = json!({"model": "mario", "from": "small", "quantize": "q4_K_M"});
+    let (status, reply) = post(&server, "/api/create", quantized).await;
+    assert_eq!(status, 400);
+    assert!(
+        reply["error"].as_str().unwrap().contains("quantize"),
+        "{reply}"
+    );
+    let taken = ScriptedModelFiles::refusing(ModelFilesError::Name("taken".into()));
+    let (server, _) = with_files(taken).await;
+    let body = json!({"model": "flat", "from": "small"});
+    let (status, reply) = post(&server, "/api/create", body).await;
+    assert_eq!((status, reply), (400, json!({"error": "taken"})));
 }
 
 #[tokio::test]

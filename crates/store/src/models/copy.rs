@@ -54,18 +54,51 @@ pub(super) fn copy_folder(source: &Path, root: &Path, id: &str) -> Result<(), Co
         path: destination.clone(),
         source,
     };
+    let staging = stage(source, root).map_err(failed)?;
+    put(&staging, root, id)
+}
+
+/// A copy of a model's folder, which goes away unless it is put in its place.
+pub(super) fn stage(source: &Path, root: &Path) -> io::Result<Staging> {
+    fs::create_dir_all(root)?;
+    let staging = Staging(
+        tempfile::Builder::new()
+            .prefix(".copying-")
+            .tempdir_in(root)?,
+    );
+    fill(source, &staging.model())?;
+    Ok(staging)
+}
+
+/// A folder of the library that is not shown.
+#[derive(Debug)]
+pub(super) struct Staging(tempfile::TempDir);
+
+impl Staging {
+    /// The model's folder in it.
+    pub(super) fn model(&self) -> PathBuf {
+        self.0.path().join("model")
+    }
+}
+
+/// Makes a staged model `root/id`, in place of what is there.
+pub(super) fn put(staging: &Staging, root: &Path, id: &str) -> Result<(), CopyError> {
+    let destination = root.join(id);
     let owner = destination.parent().unwrap_or(root);
     if owner != root && folder::is_model(owner) {
         return Err(CopyError::Taken(id.to_owned()));
     }
-    fs::create_dir_all(owner).map_err(failed)?;
-    let staging = tempfile::Builder::new()
-        .prefix(".copying-")
-        .tempdir_in(root)
-        .map_err(failed)?;
-    let copy = staging.path().join("model");
-    fill(source, &copy).map_err(failed)?;
-    fs::rename(&copy, &destination).map_err(failed)
+    let put = || {
+        fs::create_dir_all(owner)?;
+        if destination.exists() {
+            fs::rename(&destination, staging.0.path().join("before"))?;
+        }
+        fs::rename(staging.model(), &destination)
+    };
+    put().map_err(|source| CopyError::Io {
+        path: destination.clone(),
+        source,
+    })
 }
 
 fn fill(source: &Path, copy: &Path) -> io::Result<()> {

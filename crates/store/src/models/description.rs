@@ -18,7 +18,7 @@ pub fn describe(card: &ModelCard) -> ModelDescription {
     }
 }
 
-fn json(path: &Path) -> Value {
+pub(super) fn json(path: &Path) -> Value {
     fs::read(path)
         .ok()
         .and_then(|bytes| macmlx_json::parse_python(&bytes).ok())
@@ -29,15 +29,18 @@ fn license(folder: &Path) -> Option<String> {
     let mut names: Vec<String> = fs::read_dir(folder)
         .ok()?
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| {
-            let stem = name.split('.').next().unwrap_or(name);
-            ["LICENSE", "LICENCE"]
-                .iter()
-                .any(|wanted| stem.eq_ignore_ascii_case(wanted))
-        })
+        .filter(|name| is_license(name))
         .collect();
     names.sort();
     let mut bytes = fs::read(folder.join(names.first()?)).ok()?;
     bytes.truncate(MAX_LICENSE_BYTES);
     Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Whether a file of this name holds a licence.
+pub(super) fn is_license(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or(name);
+    ["LICENSE", "LICENCE"]
+        .iter()
+        .any(|wanted| stem.eq_ignore_ascii_case(wanted))
 }

@@ -3,7 +3,9 @@
 use std::{collections::HashMap, sync::Arc};
 
 use futures::{FutureExt, StreamExt, channel::mpsc, future::BoxFuture, stream, stream::BoxStream};
-use macmlx_inference::{Backend, ModelFiles, ModelFilesError, PullProgress};
+use macmlx_inference::{
+    Backend, InferenceError, ModelCard, ModelFiles, ModelFilesError, NewModel, PullProgress,
+};
 
 use super::{CopyError, Library, RemoveError};
 use crate::{
@@ -36,6 +38,19 @@ impl Files {
             library,
             downloads,
             backend,
+        }
+    }
+}
+
+impl Files {
+    /// Refuses a template that the backend cannot read.
+    async fn check_template(&self, card: Arc<ModelCard>) -> Result<(), ModelFilesError> {
+        match self.backend.traits(card).await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(ModelFilesError::Model(InferenceError::InvalidRequest {
+                param: Some("template".into()),
+                message: format!("the template cannot be used: {error}"),
+            })),
         }
     }
 }
@@ -94,6 +109,29 @@ impl ModelFiles for Files {
             }
             let library = self.library.clone();
             blocking(move || Ok(library.remove(&entry.id)?.id)).await
+        }
+        .boxed()
+    }
+
+    fn create(&self, model: NewModel) -> BoxFuture<'_, Result<(), ModelFilesError>> {
+        async move {
+            let has_template = model.template.is_some();
+            let library = self.library.clone();
+            let prepared = blocking(move || Ok(library.prepare(&model)?)).await?;
+            let card = Arc::new(prepared.card().clone());
+            if has_template {
+                self.check_template(card.clone()).await?;
+            }
+            if self
+                .backend
+                .loaded()
+                .iter()
+                .any(|model| model.id == card.id)
+            {
+                self.backend.unload(card.id.clone()).await?;
+            }
+            let library = self.library.clone();
+            blocking(move || Ok(library.put(&prepared)?)).await
         }
         .boxed()
     }

@@ -8,7 +8,7 @@ use std::{
 
 use macmlx_inference::{ModelCard, ModelTask};
 
-use super::{config, digest, task, weights};
+use super::{config, create, digest, task, weights};
 
 /// A folder that holds a model or was meant to.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,7 +112,8 @@ fn card(id: &str, folder: &Path, stamp: Stamp) -> Result<ModelCard, String> {
         ModelTask::Generate => facts.context_length,
         ModelTask::Embed | ModelTask::Rerank => task::encoder_length(folder, &config)?,
     };
-    let digest = digest::digest(&text, &weights.files).map_err(|error| error.to_string())?;
+    let identity = text + &create::identity(folder);
+    let digest = digest::digest(&identity, &weights.files).map_err(|error| error.to_string())?;
     Ok(ModelCard {
         id: id.to_owned(),
         path: folder.to_path_buf(),
@@ -124,6 +125,7 @@ fn card(id: &str, folder: &Path, stamp: Stamp) -> Result<ModelCard, String> {
         parameters: Some(weights.parameters),
         modified_unix: stamp.modified.map_or(0, unix_seconds),
         digest,
+        modelfile: create::modelfile(folder)?,
     })
 }
 

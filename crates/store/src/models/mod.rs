@@ -2,6 +2,7 @@
 
 mod config;
 mod copy;
+mod create;
 mod description;
 mod digest;
 mod files;
@@ -12,6 +13,7 @@ mod task;
 mod weights;
 
 pub use copy::CopyError;
+pub use create::Prepared;
 pub use description::describe;
 pub use files::Files;
 pub use folder::{Entry, State};

@@ -1,4 +1,4 @@
-//! `/api/pull`, `/api/delete` and `/api/copy`.
+//! `/api/pull`, `/api/delete`, `/api/copy` and `/api/create`.
 
 use std::{convert::Infallible, sync::Arc};
 
@@ -14,6 +14,7 @@ use macmlx_inference::{InferenceError, ModelFilesError, PullProgress};
 use macmlx_protocol::{
     Error, Frame, Framing, json,
     ollama::{
+        create,
         error::{model_files_frame, model_files_reply},
         files,
     },
@@ -107,6 +108,38 @@ pub(super) async fn delete(State(app): State<Arc<App>>, request: Request) -> Res
         Ok(request) => answer_change(app.files.delete(request.model).await),
         Err(error) => refuse(&error),
     }
+}
+
+pub(super) async fn create(State(app): State<Arc<App>>, request: Request) -> Response {
+    match created(&app, request).await {
+        Ok(response) => response,
+        Err(error) => refuse(&error),
+    }
+}
+
+/// Makes a model before the first step is told, which takes no longer than a copy: what goes wrong
+/// has a status then.
+async fn created(app: &App, request: Request) -> Result<Response, Error> {
+    let body = read_body(request, app.options.body_limit_bytes).await?;
+    let create::Request {
+        mut model,
+        wants_stream,
+    } = create::Request::parse(&body)?;
+    let parent = find(&app.catalog, model.modelfile.from).await?;
+    model.modelfile.from = parent.id.clone();
+    if let Err(error) = app.files.create(model).await {
+        return Ok(respond(model_files_reply(&error)));
+    }
+    if !wants_stream {
+        return Ok(Json(files::Progress::success()).into_response());
+    }
+    let mut lines = String::new();
+    for step in create::STEPS {
+        let data = json::text(&files::Progress::status(*step));
+        Framing::NdJson.write(&Frame::data(data), &mut lines);
+    }
+    let content_type = Framing::NdJson.content_type();
+    Ok(([(header::CONTENT_TYPE, content_type)], lines).into_response())
 }
 
 pub(super) async fn copy(State(app): State<Arc<App>>, request: Request) -> Response {

@@ -99,6 +99,7 @@ fn without_files(loaded: &LoadedModel) -> ModelCard {
         parameters: None,
         modified_unix: 0,
         digest: String::new(),
+        modelfile: None,
     }
 }
 
