@@ -5,11 +5,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::{messages, options, read_model_name, refuse_if};
+use super::{generate::Generate, messages, options, read_model_name, refuse_if};
 use crate::{
-    Error,
+    Endpoint, Error,
     json::{self, fields},
-    words::{self, Api},
+    words,
 };
 
 /// The body.
@@ -153,7 +153,7 @@ fn parameters(parameters: Option<Value>) -> Result<Modelfile, Error> {
     let request = json!({"model": "m", "prompt": "p", "options": options});
     let read = || {
         let words::Body { value, renamed } =
-            words::read(Api::OllamaGenerate, request.to_string().as_bytes())?;
+            words::read(Generate::VOCABULARY, request.to_string().as_bytes())?;
         let others = value.as_object().into_iter().flat_map(Map::keys);
         for name in others {
             if !["model", "prompt", "options"].contains(&name.as_str()) {
