@@ -221,7 +221,11 @@ pub(crate) struct Body {
 
 /// Reads a body and puts it into the words of the route.
 pub(crate) fn read(vocabulary: Vocabulary, bytes: &[u8]) -> Result<Body, Error> {
-    let value = json::object(bytes)?;
+    read_object(vocabulary, json::object(bytes)?)
+}
+
+/// Does the same as [`read`], for an object.
+pub(crate) fn read_object(vocabulary: Vocabulary, value: Value) -> Result<Body, Error> {
     match vocabulary.0 {
         Words::Shared(api) => translate(api, value),
         Words::Own(fields) => {

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{messages, reasoning, tools};
-use crate::{Error, json};
+use super::{chat_completions::ChatCompletions, messages, reasoning, tools};
+use crate::{Endpoint, Error, json, words};
 
 /// The body of `/v1/tokenize`: `prompt`, or `messages` with what a chat completion takes beside
 /// them.
@@ -17,7 +17,9 @@ pub struct TokenizeBody {
     prompt: Option<String>,
     messages: Option<Vec<Value>>,
     add_special_tokens: Option<bool>,
+    #[expect(dead_code, reason = "for the document; the conversation reads it")]
     add_generation_prompt: Option<bool>,
+    #[expect(dead_code, reason = "for the document; the conversation reads it")]
     continue_final_message: Option<bool>,
     return_token_strs: Option<bool>,
 }
@@ -37,15 +39,14 @@ pub fn request(body: &[u8]) -> Result<TokenizeRequest, Error> {
             text,
             add_special_tokens: fields.add_special_tokens.unwrap_or(true),
         },
-        (None, Some(turns)) => {
+        (None, Some(_)) => {
             if fields.add_special_tokens == Some(true) {
                 return Err(Error::unsupported(
                     "add_special_tokens",
                     "the chat template puts special tokens where they belong",
                 ));
             }
-            let continued = (fields.continue_final_message, fields.add_generation_prompt);
-            chat(&body, &turns, continued)?
+            chat(body)?
         }
         (Some(_), Some(_)) | (None, None) => {
             return Err(Error::invalid(
@@ -60,17 +61,30 @@ pub fn request(body: &[u8]) -> Result<TokenizeRequest, Error> {
     })
 }
 
-/// A conversation with what a chat completion takes beside it. `continued` holds
-/// `continue_final_message` and `add_generation_prompt`.
-fn chat(
-    body: &Value,
-    turns: &[Value],
-    continued: (Option<bool>, Option<bool>),
-) -> Result<TokenizeInput, Error> {
+/// What of a chat completion makes its prompt, beside tools and reasoning.
+#[derive(Debug, Deserialize)]
+struct Conversation {
+    messages: Vec<Value>,
+    system: Option<Value>,
+    add_generation_prompt: Option<bool>,
+    continue_final_message: Option<bool>,
+}
+
+/// The conversation of a chat completion, in any words that one may have.
+fn chat(body: Value) -> Result<TokenizeInput, Error> {
+    let words::Body { value, renamed } = words::read_object(ChatCompletions::VOCABULARY, body)?;
+    renamed.name(read_chat(&value))
+}
+
+fn read_chat(body: &Value) -> Result<TokenizeInput, Error> {
+    let fields: Conversation = json::fields(body)?;
     let tools = json::fields::<tools::Fields>(body)?.into_tools()?;
     let (reasoning, template_kwargs) = json::fields::<reasoning::Fields>(body)?.into_options()?;
-    let conversation = messages::conversation(turns)?;
-    let continue_final_message = conversation.is_continued(continued.0, continued.1)?;
+    let mut conversation = messages::conversation(&fields.messages)?;
+    let system = messages::system(fields.system.as_ref())?;
+    conversation.messages.splice(..0, system);
+    let continue_final_message =
+        conversation.is_continued(fields.continue_final_message, fields.add_generation_prompt)?;
     Ok(TokenizeInput::Chat {
         prompt: ChatPrompt {
             messages: conversation.messages,
@@ -91,8 +105,11 @@ fn chat(
 pub struct ApplyTemplateBody {
     /// None: the default model.
     model: Option<String>,
+    #[expect(dead_code, reason = "for the document; the conversation reads it")]
     messages: Vec<Value>,
+    #[expect(dead_code, reason = "for the document; the conversation reads it")]
     add_generation_prompt: Option<bool>,
+    #[expect(dead_code, reason = "for the document; the conversation reads it")]
     continue_final_message: Option<bool>,
 }
 
@@ -100,10 +117,9 @@ pub struct ApplyTemplateBody {
 pub fn apply_template_request(body: &[u8]) -> Result<(Option<String>, TokenizeRequest), Error> {
     let body = json::object(body)?;
     let fields: ApplyTemplateBody = json::fields(&body)?;
-    let continued = (fields.continue_final_message, fields.add_generation_prompt);
     let request = TokenizeRequest {
         model: fields.model.clone().unwrap_or_default(),
-        input: chat(&body, &fields.messages, continued)?,
+        input: chat(body)?,
     };
     Ok((fields.model, request))
 }
@@ -154,6 +170,8 @@ pub fn detokenize_reply(text: String) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -184,6 +202,42 @@ mod tests {
             panic!("a conversation was sent");
         };
         assert_eq!(chat.messages[0].joined_text(), "a");
+    }
+
+    #[test]
+    fn a_conversation_may_be_in_any_words_that_chat_completions_take() {
+        let turns = json!([{"role": "user", "content": "a"}]);
+        for read in [
+            (|body: &Value| Ok(request(body.to_string().as_bytes())?.input)) as fn(&Value) -> _,
+            |body: &Value| Ok(apply_template_request(body.to_string().as_bytes())?.1.input),
+        ] {
+            let plain = json!({"model": "m", "messages": turns});
+            let with = |name: &str, value: Value| -> Result<TokenizeInput, Error> {
+                let mut body = plain.clone();
+                body[name] = value;
+                read(&body)
+            };
+            let TokenizeInput::Chat { prompt, reasoning } =
+                with("instructions", "b".into()).unwrap()
+            else {
+                panic!("a conversation was sent");
+            };
+            assert_eq!(prompt.messages[0].joined_text(), "b");
+            assert_eq!(reasoning.enabled, None);
+            let TokenizeInput::Chat { reasoning, .. } = with("think", false.into()).unwrap() else {
+                panic!("a conversation was sent");
+            };
+            assert_eq!(reasoning.enabled, Some(false));
+            assert_eq!(with("temperature", 0.into()), read(&plain));
+            for (name, value) in [
+                ("chat_template", json!("{{ messages }}")),
+                ("documents", json!([{"text": "x"}])),
+                ("tool", json!([])),
+            ] {
+                let error = with(name, value).unwrap_err();
+                assert!(error.to_string().contains(&format!("`{name}`")), "{error}");
+            }
+        }
     }
 
     #[test]
