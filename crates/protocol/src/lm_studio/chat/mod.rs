@@ -3,9 +3,11 @@
 mod encoder;
 mod reply;
 
+use std::sync::LazyLock;
+
 use macmlx_inference::{
     ChatPrompt, ContentPart, GenerateRequest, Image, ImageSource, Message, Prompt,
-    ReasoningOptions, Role, SamplingParams, StopConditions,
+    ReasoningOptions, Role, SamplingParameter, Spelling, StopConditions,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -13,7 +15,9 @@ use utoipa::ToSchema;
 
 use crate::{
     Body, Context, Described, Dialect, Endpoint, Error, Translation, Vocabulary, json,
-    range::check_range, sentinel::ANSWER_TOKENS, words,
+    sampling::{Numbers, Spelled},
+    sentinel::ANSWER_TOKENS,
+    words,
 };
 
 pub use self::{
@@ -29,6 +33,15 @@ pub struct Chat;
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = lm_studio::ChatRequest)]
 pub struct Request {
+    #[serde(flatten)]
+    fields: Fields,
+    #[serde(flatten)]
+    sampling: ChatNumbers,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = lm_studio::ChatFields)]
+struct Fields {
     model: String,
     /// A text, or a list of `{"type": "text" or "message", "content"}` and of
     /// `{"type": "image", "data_url"}`.
@@ -37,11 +50,6 @@ pub struct Request {
     /// Only empty.
     integrations: Option<Vec<Value>>,
     stream: Option<bool>,
-    temperature: Option<f32>,
-    top_p: Option<f32>,
-    top_k: Option<u32>,
-    min_p: Option<f32>,
-    repeat_penalty: Option<f32>,
     /// -1 is no limit.
     max_output_tokens: Option<i64>,
     /// `off`, `on`, `low`, `medium` or `high`.
@@ -52,6 +60,35 @@ pub struct Request {
     store: Option<bool>,
     previous_response_id: Option<String>,
 }
+
+/// The five sampling parameters that LM Studio's API documents for this route.
+#[derive(Debug)]
+enum Names {}
+
+impl Spelled for Names {
+    const PREFIX: &str = "";
+    const SCHEMA: &str = "lm_studio.SamplingNumbers";
+
+    fn spell(row: &SamplingParameter) -> Option<Spelling> {
+        let spelling = row.openai();
+        match row.name {
+            "temperature" | "top_p" | "top_k" | "min_p" => Some(spelling),
+            "repetition_penalty" => Some(Spelling {
+                name: "repeat_penalty",
+                ..spelling
+            }),
+            _ => None,
+        }
+    }
+
+    fn names() -> &'static [&'static str] {
+        static NAMES: LazyLock<Vec<&str>> = LazyLock::new(Names::all);
+        &NAMES
+    }
+}
+
+// The schema's derive looks into generic types.
+type ChatNumbers = Numbers<Names>;
 
 const FIELDS: &[&str] = &[
     "model",
@@ -87,26 +124,26 @@ enum Item {
 
 impl Request {
     pub fn wants_store(&self) -> bool {
-        self.store != Some(false)
+        self.fields.store != Some(false)
     }
 
     /// The response that this one goes on from.
     pub fn previous(&self) -> Option<&str> {
-        self.previous_response_id.as_deref()
+        self.fields.previous_response_id.as_deref()
     }
 
     /// What a response that is not kept is answered with.
     pub fn not_kept(&self) -> Error {
         Error::NotKept {
             kind: "response",
-            id: self.previous_response_id.clone().unwrap_or_default(),
+            id: self.fields.previous_response_id.clone().unwrap_or_default(),
             param: Some("previous_response_id".into()),
         }
     }
 
     /// Tokens that prompt and answer may have together, where the client sets a limit.
     pub fn context_length(&self) -> Option<u32> {
-        self.context_length
+        self.fields.context_length
     }
 
     /// What the backend is to do after `past`, which are the turns of the conversation so far.
@@ -118,7 +155,7 @@ impl Request {
         let said = self.read_input()?;
         let encoder = Encoder::new(
             context,
-            self.stream == Some(true),
+            self.fields.stream == Some(true),
             self.wants_store(),
             said.clone(),
         );
@@ -132,30 +169,15 @@ impl Request {
             ..ChatPrompt::default()
         });
         let request = GenerateRequest {
-            sampling: SamplingParams {
-                temperature: check_range("temperature", self.temperature, 0.0..)?,
-                top_p: check_range("top_p", self.top_p, 0.0..=1.0)?,
-                top_k: self.top_k,
-                min_p: check_range("min_p", self.min_p, 0.0..=1.0)?,
-                repetition_penalty: match self.repeat_penalty {
-                    Some(penalty) if penalty <= 0.0 => {
-                        return Err(Error::invalid(
-                            "repeat_penalty",
-                            format!("repeat_penalty must be greater than 0, not {penalty}"),
-                        ));
-                    }
-                    penalty => penalty,
-                },
-                ..SamplingParams::default()
-            },
+            sampling: self.sampling.into_params()?,
             stop: StopConditions {
                 max_tokens: ANSWER_TOKENS
-                    .read("max_output_tokens", self.max_output_tokens)?
+                    .read("max_output_tokens", self.fields.max_output_tokens)?
                     .limit(),
                 ..StopConditions::default()
             },
-            reasoning: reasoning(self.reasoning.as_deref())?,
-            ..GenerateRequest::new(self.model, prompt)
+            reasoning: reasoning(self.fields.reasoning.as_deref())?,
+            ..GenerateRequest::new(self.fields.model, prompt)
         };
         Ok(Translation {
             requests: vec![request],
@@ -165,7 +187,7 @@ impl Request {
 
     /// The turns that this request adds.
     fn read_input(&self) -> Result<Vec<Message>, Error> {
-        let items = match &self.input {
+        let items = match &self.fields.input {
             Value::String(text) => vec![Item::Text {
                 content: text.clone(),
             }],
@@ -185,6 +207,7 @@ impl Request {
             return Err(Error::invalid("input", "input is empty"));
         }
         let system = self
+            .fields
             .system_prompt
             .as_deref()
             .filter(|text| !text.is_empty());
@@ -265,8 +288,12 @@ impl Endpoint for Chat {
 
     fn parse(body: Body<'_>) -> Result<Request, Error> {
         let body = words::read(Self::VOCABULARY, body.bytes)?.value;
-        let request: Request = json::fields(&body)?;
+        let request = Request {
+            fields: json::fields(&body)?,
+            sampling: json::fields(&body)?,
+        };
         if request
+            .fields
             .integrations
             .as_ref()
             .is_some_and(|integrations| !integrations.is_empty())
@@ -290,7 +317,7 @@ impl Endpoint for Chat {
     }
 
     fn wants_stream(request: &Request) -> bool {
-        request.stream == Some(true)
+        request.fields.stream == Some(true)
     }
 
     /// Of a request that goes on from nothing.
