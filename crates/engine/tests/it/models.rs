@@ -1,6 +1,12 @@
 //! Loading, switching and dropping models, and text to tokens and back.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use futures::future::join_all;
 use macmlx_engine::{Engine, EngineOptions};
@@ -149,7 +155,13 @@ async fn a_model_leaves_when_its_time_is_over() {
 #[tokio::test]
 async fn a_clients_wish_holds_a_model_beyond_its_own_time() {
     let home = Home::new(&["llama-q4"]);
-    let engine = Engine::new(EngineOptions::default(), Arc::new(|_| Some(Duration::ZERO)));
+    // No time of its own until the client has spoken: the answer may end before that.
+    let is_short = Arc::new(AtomicBool::new(false));
+    let own_time = {
+        let is_short = is_short.clone();
+        move |_: &str| is_short.load(Ordering::SeqCst).then_some(Duration::ZERO)
+    };
+    let engine = Engine::new(EngineOptions::default(), Arc::new(own_time));
     let engine = home.name(engine);
     let changes = watch(&engine);
     let stream = engine
@@ -157,6 +169,7 @@ async fn a_clients_wish_holds_a_model_beyond_its_own_time() {
         .await
         .unwrap();
     engine.keep("llama-q4", KeepAlive::Forever);
+    is_short.store(true, Ordering::SeqCst);
     crate::support::read(stream).await;
     idle(&engine).await;
     // The thread has looked at it again before it answers.

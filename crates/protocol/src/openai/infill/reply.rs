@@ -9,16 +9,21 @@ use utoipa::ToSchema;
 
 use crate::openai::logprobs;
 
-/// A piece of the answer.
+/// A piece of the answer: the fields that `response_fields` names, or all.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = openai::InfillPiece)]
 pub struct Piece {
+    #[schema(required = false)]
     pub(super) index: u32,
+    #[schema(required = false)]
     pub(super) content: String,
     /// Always empty: text is told.
+    #[schema(required = false)]
     pub(super) tokens: [u32; 0],
+    #[schema(required = false)]
     pub(super) stop: bool,
     /// Tokens of the prompt.
+    #[schema(required = false)]
     pub(super) tokens_evaluated: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<logprobs::Token>>)]
@@ -31,17 +36,25 @@ pub struct Piece {
 pub struct Completion {
     #[serde(flatten)]
     pub(super) piece: Piece,
+    #[schema(required = false)]
     pub(super) model: String,
+    #[schema(required = false)]
     pub(super) tokens_predicted: u32,
+    #[schema(required = false)]
     pub(super) has_new_line: bool,
     /// The end of the context ended the answer.
+    #[schema(required = false)]
     pub(super) truncated: bool,
     /// `eos`, `word` or `limit`.
+    #[schema(required = false)]
     pub(super) stop_type: &'static str,
     /// The stop sequence that ended the answer.
+    #[schema(required = false)]
     pub(super) stopping_word: String,
     /// Tokens of the prompt that were computed before.
+    #[schema(required = false)]
     pub(super) tokens_cached: u32,
+    #[schema(required = false)]
     pub(super) timings: Speeds,
 }
 
