@@ -1,6 +1,6 @@
 //! Errors in LM Studio's shape: `{"error": {"type", "message", "code", "param"}}`.
 
-use macmlx_inference::{InferenceError, ModelFilesError};
+use macmlx_inference::InferenceError;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -11,7 +11,7 @@ use crate::{Error, Reply, json, openai};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = lm_studio::Failure)]
 pub struct Failure {
-    /// `invalid_request`, `model_not_found`, `job_not_found`, `not_implemented` or `internal_error`.
+    /// `invalid_request`, `model_not_found`, `not_implemented` or `internal_error`.
     r#type: &'static str,
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,27 +42,6 @@ pub fn reply(error: &Error) -> Reply {
     }
 }
 
-/// The reply to a download that cannot begin.
-pub fn model_files_reply(error: &ModelFilesError) -> Reply {
-    let (status, kind) = match error {
-        ModelFilesError::Model(error) => return reply(&Error::Inference(error.clone())),
-        ModelFilesError::Name(_) => (400, "invalid_request"),
-        ModelFilesError::NotOnHub(_) => (404, "model_not_found"),
-        ModelFilesError::Hub(_) => (502, "internal_error"),
-        ModelFilesError::Disk(_) => (500, "internal_error"),
-    };
-    failed(status, kind, &error.to_string())
-}
-
-/// The reply to a question about a download that was never begun.
-pub fn job_not_found(id: &str) -> Reply {
-    failed(
-        404,
-        "job_not_found",
-        &format!("there is no download `{id}`"),
-    )
-}
-
 /// What a stream that failed says.
 pub(super) fn mid_stream(error: &InferenceError) -> Failure {
     let error = Error::Inference(error.clone());
@@ -72,20 +51,6 @@ pub(super) fn mid_stream(error: &InferenceError) -> Failure {
         _ => "internal_error",
     };
     Failure::of(kind, &openai::error::reply(&error).body)
-}
-
-fn failed(status: u16, kind: &'static str, message: &str) -> Reply {
-    let error = Failure {
-        r#type: kind,
-        message: message.to_owned(),
-        code: None,
-        param: None,
-    };
-    Reply {
-        status,
-        headers: Vec::new(),
-        body: json::value(&ErrorBody { error }),
-    }
 }
 
 impl Failure {
@@ -142,13 +107,5 @@ mod tests {
             assert_eq!(reply.status, status);
             assert_eq!(reply.body, json!({"error": expected}));
         }
-        assert_eq!(
-            job_not_found("job_1").body["error"]["type"],
-            "job_not_found"
-        );
-        assert_eq!(
-            model_files_reply(&ModelFilesError::NotOnHub("gone".into())).status,
-            404
-        );
     }
 }

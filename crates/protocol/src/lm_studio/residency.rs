@@ -1,4 +1,4 @@
-//! `POST /api/v1/models/load`, `/api/v1/models/unload` and `/api/v1/models/download`.
+//! `POST /api/v1/models/load` and `/api/v1/models/unload`.
 
 use std::time::Duration;
 
