@@ -32,9 +32,7 @@ fn used(path: &str) -> Use {
     match path {
         "/infill" | "/apply-template" => Use::AnswersUnnamed,
         "/api/show" | "/api/v1/models/load" | "/api/v1/models/unload" => Use::Asks,
-        "/api/pull" | "/api/delete" | "/api/copy" | "/api/create" | "/api/v1/models/download" => {
-            Use::Files
-        }
+        "/api/pull" | "/api/delete" | "/api/copy" | "/api/create" => Use::Files,
         _ => Use::Answers,
     }
 }
