@@ -1,6 +1,6 @@
 //! The seam between one generic HTTP handler and every generating endpoint of every dialect.
 
-use macmlx_inference::{GenerateRequest, GenerationEvent, InferenceError};
+use macmlx_inference::{GenerateRequest, GenerationEvent, InferenceError, KeepAlive};
 use serde_json::Value;
 
 use crate::{Body, Dialect, Error, Vocabulary};
@@ -21,6 +21,11 @@ pub trait Endpoint: 'static {
 
     /// Whether the client wants frames as they come rather than one reply at the end.
     fn wants_stream(request: &Self::Request) -> bool;
+
+    /// How long the model that answers is to stay in memory, where the client says it.
+    fn keep_alive(_request: &Self::Request) -> Option<KeepAlive> {
+        None
+    }
 
     /// What the backend is to do, and the encoder for what it will say.
     fn translate(

@@ -17,6 +17,7 @@ mod function;
 mod grammar;
 mod image;
 pub mod json;
+mod keep_alive;
 pub mod lm_studio;
 pub mod ollama;
 mod open_calls;

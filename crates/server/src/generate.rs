@@ -11,7 +11,8 @@ use axum::{
     http::{HeaderValue, header},
     response::{IntoResponse, Response},
 };
-use macmlx_inference::{InferenceError, ModelTask};
+use futures::FutureExt;
+use macmlx_inference::{GenerationEvent, InferenceError, KeepAlive, ModelTask};
 use macmlx_protocol::{
     Context, Endpoint, Error, StreamEncoder, Translation, lm_studio::Describing,
 };
@@ -46,8 +47,9 @@ async fn answer<E: Endpoint>(app: &App, request: Request) -> Result<Response, Er
     let request = E::parse(received.body())?;
     drop(received);
     let wants_stream = E::wants_stream(&request);
+    let keep_alive = E::keep_alive(&request);
     let translation = E::translate(request, context())?;
-    run(app, translation, wants_stream, closing).await
+    run(app, translation, keep_alive, wants_stream, closing).await
 }
 
 /// As [`generate`], where the answer tells of its model.
@@ -73,28 +75,46 @@ where
     let request = E::parse(received.body())?;
     drop(received);
     let wants_stream = E::wants_stream(&request);
+    let keep_alive = E::keep_alive(&request);
     let mut translation = E::translate(request, context())?;
     if let Some(request) = translation.requests.first() {
         let card = choose(&app.catalog, &request.model, ModelTask::Generate).await?;
         translation.encoder.describe(&card);
     }
-    run(app, translation, wants_stream, closing).await
+    run(app, translation, keep_alive, wants_stream, closing).await
 }
 
-/// Has a translated request generated, and answers it.
+/// Has the model that answers stay as the request wishes, once it is in memory.
+fn keep_by(app: &App, starting: Starting, keep_alive: Option<KeepAlive>) -> Starting {
+    let Some(keep_alive) = keep_alive else {
+        return starting;
+    };
+    let backend = Arc::clone(&app.backend);
+    async move {
+        Ok(starting.await?.inspect(move |event| {
+            if let GenerationEvent::Started { model, .. } = event {
+                backend.keep(model, keep_alive);
+            }
+        }))
+    }
+    .boxed()
+}
+
+/// Has a translated request generated, and answers it; the model stays as `keep_alive` wishes.
 pub(crate) async fn run<E: StreamEncoder>(
     app: &App,
     translation: Translation<E>,
+    keep_alive: Option<KeepAlive>,
     wants_stream: bool,
     closing: Closing,
 ) -> Result<Response, Error> {
     let Translation { requests, encoder } = translation;
-    let starting = start(app, requests);
+    let starting = keep_by(app, start(app, requests), keep_alive);
     deliver(app, starting, encoder, wants_stream, closing).await
 }
 
 /// Answers with what has been started.
-pub(crate) async fn deliver<E: StreamEncoder>(
+async fn deliver<E: StreamEncoder>(
     app: &App,
     starting: Starting,
     encoder: E,

@@ -3,7 +3,9 @@
 
 use std::{borrow::Cow, marker::PhantomData, time::Duration};
 
-use macmlx_inference::{FinishReason, GenerationEvent, InferenceError, ModelCard, Timings, Usage};
+use macmlx_inference::{
+    FinishReason, GenerationEvent, InferenceError, KeepAlive, ModelCard, Timings, Usage,
+};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::{
@@ -104,6 +106,10 @@ impl<E: Endpoint> Endpoint for Measured<E> {
 
     fn parse(body: Body<'_>) -> Result<E::Request, Error> {
         E::parse(body)
+    }
+
+    fn keep_alive(request: &E::Request) -> Option<KeepAlive> {
+        E::keep_alive(request)
     }
 
     fn wants_stream(request: &E::Request) -> bool {

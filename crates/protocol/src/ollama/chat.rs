@@ -66,6 +66,10 @@ impl Endpoint for Chat {
         renamed.clone().name(Request::read(&value, renamed))
     }
 
+    fn keep_alive(request: &Request) -> Option<KeepAlive> {
+        request.generation.keep_alive()
+    }
+
     fn wants_stream(request: &Request) -> bool {
         request.generation.wants_stream()
     }
@@ -133,10 +137,6 @@ fn is_begun_answer(message: &Message) -> bool {
 }
 
 impl Generating for Chat {
-    fn keep_alive(request: &Request) -> Option<KeepAlive> {
-        request.generation.keep_alive()
-    }
-
     fn residency(request: &Request) -> Option<Residency> {
         let has_turns = request
             .fields

@@ -7,11 +7,10 @@ use utoipa::ToSchema;
 
 use super::{
     generation::Residency,
-    keep_alive,
     options::{self, Options},
     read_model_name,
 };
-use crate::{Encoding, Error, json};
+use crate::{Encoding, Error, json, keep_alive};
 
 /// A route that embeds, which may also be asked to load or unload its model.
 pub trait Embedding: Encoding<Question = EmbedRequest> {

@@ -72,6 +72,10 @@ impl Endpoint for Generate {
         renamed.clone().name(Request::read(&value, renamed))
     }
 
+    fn keep_alive(request: &Request) -> Option<KeepAlive> {
+        request.generation.keep_alive()
+    }
+
     fn wants_stream(request: &Request) -> bool {
         request.generation.wants_stream()
     }
@@ -185,10 +189,6 @@ fn is_empty<T>(items: Option<&Vec<T>>) -> bool {
 }
 
 impl Generating for Generate {
-    fn keep_alive(request: &Request) -> Option<KeepAlive> {
-        request.generation.keep_alive()
-    }
-
     fn residency(request: &Request) -> Option<Residency> {
         let Fields { prompt, suffix, .. } = &request.fields;
         let has_text = is_given(prompt.as_ref()) || is_given(suffix.as_ref());

@@ -7,22 +7,19 @@ use utoipa::ToSchema;
 
 use super::{
     answer::{Delta, End, Head, Shape},
-    keep_alive,
     options::{self, Options},
     read_model_name, refuse_if, think,
 };
 use crate::{
     Endpoint, Error,
     grammar::{Only, grammar, json_schema},
-    json,
+    json, keep_alive,
     openai::grammar::Extras,
     range::check_range,
 };
 
 /// A generating endpoint, which may also be asked to load or unload its model.
 pub trait Generating: Endpoint + Shape {
-    fn keep_alive(request: &Self::Request) -> Option<KeepAlive>;
-
     /// `None`: there is something to answer.
     fn residency(request: &Self::Request) -> Option<Residency>;
 

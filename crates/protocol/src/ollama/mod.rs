@@ -13,7 +13,6 @@ pub mod error;
 pub mod files;
 pub mod generate;
 pub mod generation;
-mod keep_alive;
 mod messages;
 pub mod models;
 mod options;

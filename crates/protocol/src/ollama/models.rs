@@ -6,7 +6,7 @@ use macmlx_inference::{LoadedModel, ModelCard, ModelTask, ModelTraits, rfc3339};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::keep_alive::expiry;
+use crate::keep_alive::expiry;
 
 /// What kind of model it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]

@@ -4,7 +4,7 @@ mod call;
 mod encoder;
 mod reply;
 
-use macmlx_inference::{ChatPrompt, GenerateRequest, Logprobs, Prompt};
+use macmlx_inference::{ChatPrompt, GenerateRequest, KeepAlive, Logprobs, Prompt};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -14,7 +14,7 @@ use super::{
     grammar, messages, prompt_limit, reasoning, sampling, sampling::check_range, stop, tools,
 };
 use crate::{
-    Body, Context, Described, Dialect, Endpoint, Error, Translation, Vocabulary, json,
+    Body, Context, Described, Dialect, Endpoint, Error, Translation, Vocabulary, json, keep_alive,
     words::{self, Api, Renamed},
 };
 
@@ -64,6 +64,9 @@ struct Fields {
     /// Choices, 1 to 128.
     n: Option<i64>,
     stream: Option<bool>,
+    /// How long the model stays in memory after its last use, as Ollama has it; in LM Studio's
+    /// words `ttl`, in seconds.
+    keep_alive: Option<Value>,
     stream_options: Option<StreamOptions>,
     logprobs: Option<bool>,
     top_logprobs: Option<i64>,
@@ -103,6 +106,12 @@ impl Endpoint for ChatCompletions {
         renamed.clone().name(Request::read(&value, renamed))
     }
 
+    fn keep_alive(request: &Request) -> Option<KeepAlive> {
+        keep_alive::read(request.fields.keep_alive.as_ref())
+            .ok()
+            .flatten()
+    }
+
     fn wants_stream(request: &Request) -> bool {
         request.fields.stream == Some(true)
     }
@@ -134,6 +143,7 @@ impl Request {
         let request = self;
         let wants_stream = ChatCompletions::wants_stream(&request);
         let fields = request.fields;
+        keep_alive::read(fields.keep_alive.as_ref())?;
         let choices = check_range("n", fields.n, 1..=128)?.unwrap_or(1) as u32;
         let wants_logprobs = fields.logprobs == Some(true);
         let top_logprobs = check_range("top_logprobs", fields.top_logprobs, 0..=20)?.unwrap_or(0);

@@ -3,7 +3,7 @@
 mod encoder;
 mod reply;
 
-use macmlx_inference::{GenerateRequest, InfillPrompt, Logprobs, Prompt};
+use macmlx_inference::{GenerateRequest, InfillPrompt, KeepAlive, Logprobs, Prompt};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -14,7 +14,7 @@ use super::{
     texts,
 };
 use crate::{
-    Body, Context, Described, Dialect, Endpoint, Error, Translation, Vocabulary, json,
+    Body, Context, Described, Dialect, Endpoint, Error, Translation, Vocabulary, json, keep_alive,
     words::{self, Api, Renamed},
 };
 
@@ -63,6 +63,9 @@ struct Fields {
     /// Alternatives for each token; 0 reports the sampled token alone.
     logprobs: Option<i64>,
     stream: Option<bool>,
+    /// How long the model stays in memory after its last use, as Ollama has it; in LM Studio's
+    /// words `ttl`, in seconds.
+    keep_alive: Option<Value>,
     stream_options: Option<StreamOptions>,
 }
 
@@ -84,6 +87,12 @@ impl Endpoint for Completions {
     fn parse(body: Body<'_>) -> Result<Request, Error> {
         let words::Body { value, renamed } = words::read(Self::VOCABULARY, body.bytes)?;
         renamed.clone().name(Request::read(&value, renamed))
+    }
+
+    fn keep_alive(request: &Request) -> Option<KeepAlive> {
+        keep_alive::read(request.fields.keep_alive.as_ref())
+            .ok()
+            .flatten()
     }
 
     fn wants_stream(request: &Request) -> bool {
@@ -115,6 +124,7 @@ impl Request {
         let request = self;
         let wants_stream = Completions::wants_stream(&request);
         let fields = request.fields;
+        keep_alive::read(fields.keep_alive.as_ref())?;
         let prompts = texts::read(
             &fields.prompt,
             "prompt",

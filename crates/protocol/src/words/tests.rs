@@ -192,6 +192,8 @@ const SAME: &[(&str, &str)] = &[
     ("suffix", "it is the same as input_suffix"),
     ("best_of", "it is taken where it equals n"),
     ("echo", "the encoder tells the prompt"),
+    ("keep_alive", "the server is told beside the request"),
+    ("ttl", "the server is told beside the request"),
     ("return_full_text", "the encoder tells the prompt"),
     ("context_management", "there is no thinking to clear"),
     ("encoding_format", "it is how the vectors are written"),

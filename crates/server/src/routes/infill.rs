@@ -33,5 +33,5 @@ async fn filled(app: &App, request: Request) -> Result<Response, Error> {
     }
     let wants_stream = Infill::wants_stream(&request);
     let translation = Infill::translate(request, context())?;
-    run(app, translation, wants_stream, closing).await
+    run(app, translation, None, wants_stream, closing).await
 }

@@ -91,7 +91,7 @@ async fn answer_request(app: &App, request: Request) -> Result<Response, Error> 
     } = request.translate(&lineage.past(), context())?;
     let encoder = Recording::new(encoder, Arc::clone(&app.responses), lineage);
     let translation = Translation { requests, encoder };
-    run(app, translation, wants_stream, closing).await
+    run(app, translation, None, wants_stream, closing).await
 }
 
 /// How many tokens a request's prompt has.

@@ -55,7 +55,7 @@ async fn answer_chat(app: &App, request: Request) -> Result<Response, Error> {
         wants_store,
     };
     let translation = Translation { requests, encoder };
-    run(app, translation, wants_stream, closing).await
+    run(app, translation, None, wants_stream, closing).await
 }
 
 /// Lets prompt and answer have `limit` tokens together.

@@ -7,10 +7,8 @@ use axum::{
     extract::{Request, State},
     response::{IntoResponse, Response},
 };
-use futures::FutureExt;
-use macmlx_inference::{GenerationEvent, KeepAlive};
 use macmlx_protocol::{
-    Error, Translation,
+    Error,
     ollama::generation::{Generating, Residency},
 };
 
@@ -19,9 +17,8 @@ use crate::{
     choice::find,
     closing::Closing,
     exchange::receive,
-    generate::{context, deliver},
+    generate::{context, run},
     router::App,
-    running::{Starting, start},
 };
 
 pub(in crate::routes) async fn answer<E: Generating>(
@@ -45,26 +42,8 @@ async fn respond<E: Generating>(app: &App, request: Request) -> Result<Response,
     }
     let wants_stream = E::wants_stream(&request);
     let keep_alive = E::keep_alive(&request);
-    let Translation { requests, encoder } = E::translate(request, context())?;
-    let starting = start(app, requests);
-    let starting = keep_by(app, starting, keep_alive);
-    deliver(app, starting, encoder, wants_stream, closing).await
-}
-
-/// Has the model that answers stay as the request wishes, once it is in memory.
-fn keep_by(app: &App, starting: Starting, keep_alive: Option<KeepAlive>) -> Starting {
-    let Some(keep_alive) = keep_alive else {
-        return starting;
-    };
-    let backend = Arc::clone(&app.backend);
-    async move {
-        Ok(starting.await?.inspect(move |event| {
-            if let GenerationEvent::Started { model, .. } = event {
-                backend.keep(model, keep_alive);
-            }
-        }))
-    }
-    .boxed()
+    let translation = E::translate(request, context())?;
+    run(app, translation, keep_alive, wants_stream, closing).await
 }
 
 /// Loads or unloads a model and returns its id. The reply is one object also where a stream is asked

@@ -23,13 +23,13 @@ const UNITS: &[(&str, f64)] = &[
 ];
 
 /// When a model goes that stays for as long from now, as `expires_at` says it.
-pub(super) fn expiry(now_unix: u64, remaining: Option<Duration>) -> String {
+pub(crate) fn expiry(now_unix: u64, remaining: Option<Duration>) -> String {
     let seconds = remaining.map_or(FOREVER_SECONDS, |remaining| remaining.as_secs());
     rfc3339(now_unix.saturating_add(seconds.min(FOREVER_SECONDS)))
 }
 
 /// Reads the field; `null` is as if it were not there.
-pub(super) fn read(value: Option<&Value>) -> Result<Option<KeepAlive>, Error> {
+pub(crate) fn read(value: Option<&Value>) -> Result<Option<KeepAlive>, Error> {
     let seconds = match value {
         None | Some(Value::Null) => return Ok(None),
         Some(Value::Number(seconds)) => seconds.as_f64(),
