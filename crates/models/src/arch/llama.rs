@@ -8,8 +8,7 @@ use crate::{
     Model, ModelError, Result, Segment,
     cache::{CacheOptions, CacheShape, LayerWindow, SequenceCache},
     layers::{
-        Activation, Embedding, GatedMlp, Heads, Linear, Output, Projections, RmsNorm, Rope,
-        RopeConfig, Step,
+        Activation, Attention, Embedding, GatedMlp, Heads, Output, RmsNorm, Rope, RopeConfig, Step,
     },
     weights::{Scope, Weights},
 };
@@ -37,50 +36,6 @@ pub(crate) struct Config {
 }
 
 #[derive(Debug)]
-struct Attention {
-    qkv: Projections<3>,
-    o_proj: Linear,
-    heads: Heads,
-}
-
-impl Attention {
-    fn load(config: &Config, scope: &mut Scope<'_>) -> Result<Self> {
-        let hidden = config.hidden_size;
-        let queries = config.num_attention_heads;
-        let kv = config.num_key_value_heads.unwrap_or(queries);
-        let dim = config.head_dim();
-        let bias = config.attention_bias;
-        let qkv = [
-            ("q_proj", queries * dim),
-            ("k_proj", kv * dim),
-            ("v_proj", kv * dim),
-        ];
-        Ok(Self {
-            qkv: Projections::load(scope, hidden, qkv, bias)?,
-            o_proj: Linear::load(&mut scope.at("o_proj"), queries * dim, hidden, bias)?,
-            heads: Heads {
-                queries,
-                kv,
-                dim,
-                scale: (dim as f32).powf(-0.5),
-            },
-        })
-    }
-
-    fn forward(
-        &self,
-        x: &Array,
-        rope: &Rope,
-        layer: usize,
-        step: &mut Step<'_, '_>,
-    ) -> Result<Array> {
-        let qkv = self.qkv.forward(x)?;
-        let attended = self.heads.attend(qkv.each_ref(), rope, layer, step)?;
-        self.o_proj.forward(&attended)
-    }
-}
-
-#[derive(Debug)]
 struct Block {
     input_layernorm: RmsNorm,
     self_attn: Attention,
@@ -94,7 +49,12 @@ impl Block {
         let norm = |scope: &mut Scope<'_>| RmsNorm::load(scope, hidden, eps);
         Ok(Self {
             input_layernorm: norm(&mut scope.at("input_layernorm"))?,
-            self_attn: Attention::load(config, &mut scope.at("self_attn"))?,
+            self_attn: Attention::load(
+                &mut scope.at("self_attn"),
+                hidden,
+                config.heads(),
+                (config.attention_bias, config.attention_bias),
+            )?,
             post_attention_layernorm: norm(&mut scope.at("post_attention_layernorm"))?,
             mlp: GatedMlp::load(
                 &mut scope.at("mlp"),
@@ -189,6 +149,16 @@ impl Llama {
 }
 
 impl Config {
+    fn heads(&self) -> Heads {
+        let dim = self.head_dim();
+        Heads {
+            queries: self.num_attention_heads,
+            kv: self.num_key_value_heads.unwrap_or(self.num_attention_heads),
+            dim,
+            scale: (dim as f32).powf(-0.5),
+        }
+    }
+
     fn head_dim(&self) -> i32 {
         self.head_dim
             .unwrap_or(self.hidden_size / self.num_attention_heads)

@@ -9,8 +9,8 @@ use crate::{
     Model, Result, Segment,
     cache::{CacheOptions, CacheShape, SequenceCache},
     layers::{
-        Activation, Embedding, GatedMlp, Heads, Linear, Output, Projections, RmsNorm, Rope,
-        RopeConfig, Step,
+        Activation, Attention, Embedding, GatedMlp, Heads, Linear, Output, Projections, RmsNorm,
+        Rope, RopeConfig, Step,
     },
     weights::{Scope, Weights},
 };
@@ -31,44 +31,29 @@ pub(crate) struct Config {
     rope: RopeConfig,
 }
 
-#[derive(Debug)]
-struct Attention {
-    qkv: Projections<3>,
-    o_proj: Linear,
-    heads: Heads,
+impl Config {
+    fn heads(&self) -> Heads {
+        let dim = self.hidden_size / self.num_attention_heads;
+        Heads {
+            queries: self.num_attention_heads,
+            kv: self.num_key_value_heads.unwrap_or(self.num_attention_heads),
+            dim,
+            scale: (dim as f32).powf(-0.5),
+        }
+    }
 }
 
-impl Attention {
-    fn load(config: &Config, scope: &mut Scope<'_>) -> Result<Self> {
-        let (hidden, queries) = (config.hidden_size, config.num_attention_heads);
-        let (kv, dim) = (
-            config.num_key_value_heads.unwrap_or(queries),
-            hidden / queries,
-        );
-        let qkv = [queries * dim, kv * dim, kv * dim];
-        Ok(Self {
-            qkv: Projections::load_joined(&mut scope.at("qkv_proj"), hidden, qkv, false)?,
-            o_proj: Linear::load(&mut scope.at("o_proj"), queries * dim, hidden, false)?,
-            heads: Heads {
-                queries,
-                kv,
-                dim,
-                scale: (dim as f32).powf(-0.5),
-            },
-        })
-    }
-
-    fn forward(
-        &self,
-        x: &Array,
-        rope: &Rope,
-        layer: usize,
-        step: &mut Step<'_, '_>,
-    ) -> Result<Array> {
-        let qkv = self.qkv.forward(x)?;
-        let attended = self.heads.attend(qkv.each_ref(), rope, layer, step)?;
-        self.o_proj.forward(&attended)
-    }
+fn load_attention(config: &Config, scope: &mut Scope<'_>) -> Result<Attention> {
+    let heads = config.heads();
+    let Heads {
+        queries, kv, dim, ..
+    } = heads;
+    let (hidden, qkv) = (config.hidden_size, [queries * dim, kv * dim, kv * dim]);
+    Ok(Attention {
+        qkv: Projections::load_joined(&mut scope.at("qkv_proj"), hidden, qkv, false)?,
+        o_proj: Linear::load(&mut scope.at("o_proj"), queries * dim, hidden, false)?,
+        heads,
+    })
 }
 
 #[derive(Debug)]
@@ -85,7 +70,7 @@ impl Block {
         let norm = |scope: &mut Scope<'_>| RmsNorm::load(scope, hidden, eps);
         Ok(Self {
             input_layernorm: norm(&mut scope.at("input_layernorm"))?,
-            self_attn: Attention::load(config, &mut scope.at("self_attn"))?,
+            self_attn: load_attention(config, &mut scope.at("self_attn"))?,
             post_attention_layernorm: norm(&mut scope.at("post_attention_layernorm"))?,
             mlp: GatedMlp::load_joined(
                 &mut scope.at("mlp"),

@@ -8,8 +8,7 @@ use crate::{
     Model, Result, Segment,
     cache::{CacheOptions, CacheShape, SequenceCache},
     layers::{
-        Activation, Embedding, GatedMlp, Heads, Linear, Output, Projections, RmsNorm, Rope,
-        RopeConfig, Step,
+        Activation, Attention, Embedding, GatedMlp, Heads, Output, RmsNorm, Rope, RopeConfig, Step,
     },
     weights::{Scope, Weights},
 };
@@ -32,44 +31,15 @@ pub(crate) struct Config {
     rope: RopeConfig,
 }
 
-#[derive(Debug)]
-struct Attention {
-    qkv: Projections<3>,
-    o_proj: Linear,
-    heads: Heads,
-}
-
-impl Attention {
-    fn load(config: &Config, scope: &mut Scope<'_>) -> Result<Self> {
-        let (hidden, queries) = (config.hidden_size, config.num_attention_heads);
-        let (kv, dim) = (config.num_key_value_heads, hidden / queries);
-        let qkv = [
-            ("q_proj", queries * dim),
-            ("k_proj", kv * dim),
-            ("v_proj", kv * dim),
-        ];
-        Ok(Self {
-            qkv: Projections::load(scope, hidden, qkv, true)?,
-            o_proj: Linear::load(&mut scope.at("o_proj"), queries * dim, hidden, false)?,
-            heads: Heads {
-                queries,
-                kv,
-                dim,
-                scale: (dim as f32).powf(-0.5),
-            },
-        })
-    }
-
-    fn forward(
-        &self,
-        x: &Array,
-        rope: &Rope,
-        layer: usize,
-        step: &mut Step<'_, '_>,
-    ) -> Result<Array> {
-        let qkv = self.qkv.forward(x)?;
-        let attended = self.heads.attend(qkv.each_ref(), rope, layer, step)?;
-        self.o_proj.forward(&attended)
+impl Config {
+    fn heads(&self) -> Heads {
+        let dim = self.hidden_size / self.num_attention_heads;
+        Heads {
+            queries: self.num_attention_heads,
+            kv: self.num_key_value_heads,
+            dim,
+            scale: (dim as f32).powf(-0.5),
+        }
     }
 }
 
@@ -89,7 +59,12 @@ impl Block {
         let mlp = GatedMlp::load(mlp, hidden, intermediate, false, activation)?;
         Ok(Self {
             input_layernorm: norm(&mut scope.at("input_layernorm"))?,
-            self_attn: Attention::load(config, &mut scope.at("self_attn"))?,
+            self_attn: Attention::load(
+                &mut scope.at("self_attn"),
+                hidden,
+                config.heads(),
+                (true, false),
+            )?,
             post_attention_layernorm: norm(&mut scope.at("post_attention_layernorm"))?,
             mlp,
         })

@@ -9,8 +9,7 @@ use crate::{
     Model, Result, Segment,
     cache::{CacheOptions, CacheShape, SequenceCache},
     layers::{
-        Activation, Embedding, Heads, LayerNorm, Linear, Output, Projections, Rope, RopeConfig,
-        Step,
+        Activation, Attention, Embedding, Heads, LayerNorm, Linear, Output, Rope, RopeConfig, Step,
     },
     weights::{Scope, Weights},
 };
@@ -33,50 +32,18 @@ pub(crate) struct Config {
 }
 
 impl Config {
+    fn heads(&self) -> Heads {
+        let dim = self.head_dim();
+        Heads {
+            queries: self.num_attention_heads,
+            kv: self.num_key_value_heads,
+            dim,
+            scale: (dim as f32).powf(-0.5),
+        }
+    }
+
     fn head_dim(&self) -> i32 {
         self.hidden_size / self.num_attention_heads
-    }
-}
-
-#[derive(Debug)]
-struct Attention {
-    qkv: Projections<3>,
-    o_proj: Linear,
-    heads: Heads,
-}
-
-impl Attention {
-    fn load(config: &Config, scope: &mut Scope<'_>) -> Result<Self> {
-        let (hidden, bias) = (config.hidden_size, config.use_bias);
-        let (queries, kv) = (config.num_attention_heads, config.num_key_value_heads);
-        let dim = config.head_dim();
-        let qkv = [
-            ("q_proj", queries * dim),
-            ("k_proj", kv * dim),
-            ("v_proj", kv * dim),
-        ];
-        Ok(Self {
-            qkv: Projections::load(scope, hidden, qkv, bias)?,
-            o_proj: Linear::load(&mut scope.at("o_proj"), queries * dim, hidden, bias)?,
-            heads: Heads {
-                queries,
-                kv,
-                dim,
-                scale: (dim as f32).powf(-0.5),
-            },
-        })
-    }
-
-    fn forward(
-        &self,
-        x: &Array,
-        rope: &Rope,
-        layer: usize,
-        step: &mut Step<'_, '_>,
-    ) -> Result<Array> {
-        let qkv = self.qkv.forward(x)?;
-        let attended = self.heads.attend(qkv.each_ref(), rope, layer, step)?;
-        self.o_proj.forward(&attended)
     }
 }
 
@@ -125,7 +92,12 @@ impl Block {
         Ok(Self {
             input_layernorm: norm("input_layernorm")?,
             post_attention_layernorm: norm("post_attention_layernorm")?,
-            self_attn: Attention::load(config, &mut scope.at("self_attn"))?,
+            self_attn: Attention::load(
+                &mut scope.at("self_attn"),
+                config.hidden_size,
+                config.heads(),
+                (config.use_bias, config.use_bias),
+            )?,
             mlp: Mlp::load(config, &mut scope.at("mlp"))?,
         })
     }

@@ -2,8 +2,53 @@
 
 use mlx_rs::{Array, ops};
 
-use super::{Rope, Step};
-use crate::Result;
+use super::{Linear, Projections, Rope, Step};
+use crate::{Result, weights::Scope};
+
+/// A decoder's attention layer that does no more to queries and keys than rotate them.
+#[derive(Debug)]
+pub(crate) struct Attention {
+    pub(crate) qkv: Projections<3>,
+    pub(crate) o_proj: Linear,
+    pub(crate) heads: Heads,
+}
+
+impl Attention {
+    /// Takes `q_proj`, `k_proj`, `v_proj` and `o_proj`. The biases are those of the first three and
+    /// of the last.
+    pub(crate) fn load(
+        scope: &mut Scope<'_>,
+        hidden: i32,
+        heads: Heads,
+        (qkv_bias, o_bias): (bool, bool),
+    ) -> Result<Self> {
+        let Heads {
+            queries, kv, dim, ..
+        } = heads;
+        let qkv = [
+            ("q_proj", queries * dim),
+            ("k_proj", kv * dim),
+            ("v_proj", kv * dim),
+        ];
+        Ok(Self {
+            qkv: Projections::load(scope, hidden, qkv, qkv_bias)?,
+            o_proj: Linear::load(&mut scope.at("o_proj"), queries * dim, hidden, o_bias)?,
+            heads,
+        })
+    }
+
+    pub(crate) fn forward(
+        &self,
+        x: &Array,
+        rope: &Rope,
+        layer: usize,
+        step: &mut Step<'_, '_>,
+    ) -> Result<Array> {
+        let qkv = self.qkv.forward(x)?;
+        let attended = self.heads.attend(qkv.each_ref(), rope, layer, step)?;
+        self.o_proj.forward(&attended)
+    }
+}
 
 /// Numbers and sizes of an attention layer's heads.
 #[derive(Debug, Clone, Copy)]

@@ -17,7 +17,7 @@ mod self_attention;
 mod step;
 
 pub(crate) use activation::Activation;
-pub(crate) use attention::Heads;
+pub(crate) use attention::{Attention, Heads};
 pub(crate) use embedding::Embedding;
 pub(crate) use linear::Linear;
 pub(crate) use mlp::GatedMlp;
