@@ -17,7 +17,7 @@ use http::{HeaderValue, header};
 use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
+    rt::{TokioExecutor, TokioIo},
     server::conn::auto::Builder,
     service::TowerToHyperService,
 };
@@ -133,14 +133,9 @@ pub(crate) async fn turn_away(
 
 fn builder(limits: ConnectionLimits) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.idle)
-        .max_buf_size(limits.head_bytes);
+    builder.http1().max_buf_size(limits.head_bytes);
     builder
         .http2()
-        .timer(TokioTimer::new())
         .max_header_list_size(u32::try_from(limits.head_bytes).unwrap_or(u32::MAX));
     builder
 }

@@ -259,14 +259,17 @@ pub async fn serve(
         () = shutdown => {}
     }
     stop.send_replace(true);
-    let ended = async { while connections.join_next().await.is_some() {} };
-    if timeout(grace, ended).await.is_err() {
+    if timeout(grace, join(&mut connections)).await.is_err() {
         close.send_replace(true);
-        let ended = async { while connections.join_next().await.is_some() {} };
         // What does not end in time ends with the set.
-        let _ = timeout(LAST_WORDS, ended).await;
+        let _ = timeout(LAST_WORDS, join(&mut connections)).await;
     }
     Ok(())
+}
+
+/// Resolves when the last connection has ended.
+async fn join(connections: &mut JoinSet<()>) {
+    while connections.join_next().await.is_some() {}
 }
 
 /// Takes connections for ever.
