@@ -137,6 +137,7 @@ impl<E: Endpoint> Endpoint for Measured<E> {
         let encoder = Encoder {
             inner: encoder,
             figures,
+            held: Vec::new(),
         };
         Ok(Translation { requests, encoder })
     }
@@ -155,6 +156,8 @@ impl<E: Described> Described for Measured<E> {
 pub struct Encoder<I> {
     inner: I,
     figures: Figures,
+    /// Frames that end a choice: the last one of a stream tells the figures, which come after it.
+    held: Vec<Frame>,
 }
 
 /// What is known of an answer beside its text.
@@ -217,24 +220,35 @@ impl Figures {
 impl<I: StreamEncoder> StreamEncoder for Encoder<I> {
     const FRAMING: Framing = I::FRAMING;
 
-    /// The frame that tells the usage, which a client asks for, tells the figures as well.
+    /// The last chunk tells the figures: that of the usage where a client asks for it, else the one
+    /// that ends the last choice.
     fn encode(&mut self, prompt: usize, event: GenerationEvent) -> Vec<Frame> {
         self.figures.note(&event);
-        let mut frames = self.inner.encode(prompt, event);
-        if self.figures.stats.is_some() {
-            for frame in &mut frames {
-                if let Frame::Data { data, .. } = frame
-                    && let Ok(chunk @ Value::Object(_)) = serde_json::from_str(data)
-                {
-                    *data = self.figures.add_stats(chunk).to_string();
+        let ends_choice = matches!(event, GenerationEvent::Finished { .. });
+        let is_complete = matches!(event, GenerationEvent::Completed { .. });
+        let frames = self.inner.encode(prompt, event);
+        if ends_choice {
+            return std::mem::replace(&mut self.held, frames);
+        }
+        let mut frames: Vec<Frame> = self.held.drain(..).chain(frames).collect();
+        if is_complete {
+            let mut chunks = frames.iter_mut().rev().filter_map(|frame| match frame {
+                Frame::Data { data, .. } => {
+                    let chunk: Value = serde_json::from_str(data).ok()?;
+                    chunk.is_object().then_some((data, chunk))
                 }
+                Frame::Comment(_) => None,
+            });
+            if let Some((data, chunk)) = chunks.next() {
+                *data = self.figures.add_stats(chunk).to_string();
             }
         }
         frames
     }
 
     fn encode_error(&mut self, error: &InferenceError) -> Vec<Frame> {
-        self.inner.encode_error(error)
+        let failed = self.inner.encode_error(error);
+        self.held.drain(..).chain(failed).collect()
     }
 
     fn heartbeat(&mut self) -> Vec<Frame> {
