@@ -1,6 +1,6 @@
 //! The seam between one generic HTTP handler and every route that turns texts into numbers.
 
-use macmlx_inference::Question;
+use macmlx_inference::{KeepAlive, Question};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -22,6 +22,9 @@ pub trait Encoding: ToSchema + Sized + Send + 'static {
 
     /// Reads the body, types checked. Errors name the field.
     fn parse(body: Body<'_>) -> Result<Self, Error>;
+
+    /// How long the model that answers is to stay in memory, where the client says it.
+    fn keep_alive(&self) -> Option<KeepAlive>;
 
     /// What the backend is asked.
     fn question(&self) -> Result<Self::Question, Error>;

@@ -23,9 +23,7 @@ pub trait Endpoint: 'static {
     fn wants_stream(request: &Self::Request) -> bool;
 
     /// How long the model that answers is to stay in memory, where the client says it.
-    fn keep_alive(_request: &Self::Request) -> Option<KeepAlive> {
-        None
-    }
+    fn keep_alive(request: &Self::Request) -> Option<KeepAlive>;
 
     /// What the backend is to do, and the encoder for what it will say.
     fn translate(

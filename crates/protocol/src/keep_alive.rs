@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
-
 use macmlx_inference::{KeepAlive, rfc3339};
+use serde::Deserialize;
+use serde_json::Value;
+use utoipa::ToSchema;
 
-use crate::Error;
+use crate::{Error, json};
 
 /// What Ollama takes "for ever" for, in seconds: the longest duration that Go knows.
 const FOREVER_SECONDS: u64 = i64::MAX as u64 / 1_000_000_000;
@@ -28,8 +29,38 @@ pub(crate) fn expiry(now_unix: u64, remaining: Option<Duration>) -> String {
     rfc3339(now_unix.saturating_add(seconds.min(FOREVER_SECONDS)))
 }
 
+/// The field, beside others of a body.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[schema(as = KeepAlive)]
+pub(crate) struct Fields {
+    /// How long the model stays in memory after its last use, as Ollama has it; in LM Studio's
+    /// words `ttl`, in seconds.
+    keep_alive: Option<Value>,
+}
+
+impl Fields {
+    /// Reads the field of a body and checks it.
+    pub(crate) fn read(body: &Value) -> Result<Self, Error> {
+        let fields: Self = json::fields(body)?;
+        read(fields.keep_alive.as_ref())?;
+        Ok(fields)
+    }
+
+    pub(crate) fn wish(&self) -> Option<KeepAlive> {
+        read(self.keep_alive.as_ref()).ok().flatten()
+    }
+}
+
 /// Reads the field; `null` is as if it were not there.
 pub(crate) fn read(value: Option<&Value>) -> Result<Option<KeepAlive>, Error> {
+    read_as("keep_alive", value)
+}
+
+/// Does the same as [`read`], for a field of another name.
+pub(crate) fn read_as(
+    name: &'static str,
+    value: Option<&Value>,
+) -> Result<Option<KeepAlive>, Error> {
     let seconds = match value {
         None | Some(Value::Null) => return Ok(None),
         Some(Value::Number(seconds)) => seconds.as_f64(),
@@ -38,8 +69,8 @@ pub(crate) fn read(value: Option<&Value>) -> Result<Option<KeepAlive>, Error> {
     };
     let Some(seconds) = seconds.filter(|seconds| !seconds.is_nan()) else {
         return Err(Error::invalid(
-            "keep_alive",
-            "keep_alive must be a number of seconds or a duration such as \"5m\"",
+            name,
+            format!("{name} must be a number of seconds or a duration such as \"5m\""),
         ));
     };
     Ok(Some(if seconds < 0.0 {

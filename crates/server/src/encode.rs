@@ -7,7 +7,7 @@ use axum::{
     extract::{Request, State},
     response::{IntoResponse, Response},
 };
-use macmlx_inference::{InferenceError, Question};
+use macmlx_inference::{InferenceError, KeepAlive, Question};
 use macmlx_protocol::{Encoding, Error};
 
 use crate::{
@@ -31,20 +31,26 @@ async fn answer<E: Encoding>(app: &App, request: Request) -> Result<Response, Er
     let received = receive(request, app.options.body_limit_bytes).await?;
     let asked = E::parse(received.body())?;
     drop(received);
-    let answer = ask(app, asked.question()?, closing).await?;
+    let answer = ask(app, asked.question()?, asked.keep_alive(), closing).await?;
     write_reply(asked, answer).await
 }
 
-/// Waits for the answer, unless the server ends first. A client that goes away drops this, which
-/// cancels the work.
+/// Waits for the answer, unless the server ends first; then the model stays as `keep_alive` wishes.
+/// A client that goes away drops this, which cancels the work.
 pub(crate) async fn ask<Q: Question>(
     app: &App,
     question: Q,
+    keep_alive: Option<KeepAlive>,
     mut closing: Closing,
 ) -> Result<Q::Answer, InferenceError> {
     let answer = async {
         let model = choose(&app.catalog, question.model(), Q::TASK).await?;
-        question.put(&*app.backend, model).await
+        let id = model.id.clone();
+        let answer = question.put(&*app.backend, model).await?;
+        if let Some(keep_alive) = keep_alive {
+            app.backend.keep(&id, keep_alive);
+        }
+        Ok(answer)
     };
     tokio::select! {
         answer = answer => answer,

@@ -1,7 +1,7 @@
 //! `POST /v1/messages`.
 
 use macmlx_inference::{
-    ChatPrompt, GenerateRequest, Grammar, Prompt, ReasoningOptions, StopConditions,
+    ChatPrompt, GenerateRequest, Grammar, KeepAlive, Prompt, ReasoningOptions, StopConditions,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -17,7 +17,7 @@ use super::{
     tools,
 };
 use crate::{
-    Body, Context, Described, Dialect, Endpoint, Error, Translation, Vocabulary, json,
+    Body, Context, Described, Dialect, Endpoint, Error, Translation, Vocabulary, json, keep_alive,
     openai::{grammar::Extras, sampling},
     sentinel::ANSWER_TOKENS,
     words::{self, Api, Renamed},
@@ -60,6 +60,10 @@ pub struct Request {
     #[serde(rename = "top_k")]
     _top_k: Option<i64>,
     stream: Option<bool>,
+    /// How long the model stays in memory after its last use, as Ollama has it; in LM Studio's
+    /// words `ttl`, in seconds.
+    #[serde(rename = "keep_alive")]
+    _keep_alive: Option<Value>,
     #[serde(skip)]
     #[schema(ignore)]
     others: Others,
@@ -74,6 +78,7 @@ struct Others {
     sampling: sampling::Sampling,
     grammars: Extras,
     options: Options,
+    keep_alive: keep_alive::Fields,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -114,6 +119,7 @@ impl Request {
             sampling: sampling::Sampling::read(body)?,
             grammars: json::fields(body)?,
             options: json::fields(body)?,
+            keep_alive: keep_alive::Fields::read(body)?,
         };
         request.renamed = renamed;
         Ok(request)
@@ -210,6 +216,10 @@ impl Endpoint for Messages {
 
     fn parse(body: Body<'_>) -> Result<Request, Error> {
         Request::parse(body.bytes)
+    }
+
+    fn keep_alive(request: &Request) -> Option<KeepAlive> {
+        request.others.keep_alive.wish()
     }
 
     fn wants_stream(request: &Request) -> bool {

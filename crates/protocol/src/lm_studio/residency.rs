@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use macmlx_inference::ModelCard;
+use macmlx_inference::{KeepAlive, ModelCard};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::models::{InstanceConfig, kind};
-use crate::{Error, json, words::refuse_others};
+use crate::{Error, json, keep_alive, words::refuse_others};
 
 /// What is to be loaded.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -20,6 +21,10 @@ pub struct LoadRequest {
     context_length: Option<u32>,
     /// Tell how the model is loaded.
     echo_load_config: Option<bool>,
+    /// Seconds that the model stays in memory after its last use.
+    ttl: Option<Value>,
+    /// The same in Ollama's word; `ttl` has the say.
+    keep_alive: Option<Value>,
 }
 
 /// What is loaded.
@@ -43,12 +48,24 @@ pub struct Unload {
     pub instance_id: String,
 }
 
+/// How long a model is to stay, in LM Studio's word or in Ollama's.
+pub(super) fn stay(
+    ttl: Option<&Value>,
+    keep_alive: Option<&Value>,
+) -> Result<Option<KeepAlive>, Error> {
+    let ttl = keep_alive::read_as("ttl", ttl)?;
+    let keep_alive = keep_alive::read(keep_alive)?;
+    Ok(ttl.or(keep_alive))
+}
+
 /// What may be sent to load a model. The last four are about another engine and have no effect on
 /// this one, by LM Studio's own word.
 const LOAD_FIELDS: &[&str] = &[
     "model",
     "context_length",
     "echo_load_config",
+    "ttl",
+    "keep_alive",
     "eval_batch_size",
     "flash_attention",
     "num_experts",
@@ -60,7 +77,16 @@ impl LoadRequest {
     pub fn parse(body: &[u8]) -> Result<Self, Error> {
         let body = json::object(body)?;
         refuse_others(&body, LOAD_FIELDS)?;
-        json::fields(&body)
+        let request: Self = json::fields(&body)?;
+        stay(request.ttl.as_ref(), request.keep_alive.as_ref())?;
+        Ok(request)
+    }
+
+    /// How long the model is to stay in memory, where the client says it.
+    pub fn keep_alive(&self) -> Option<KeepAlive> {
+        stay(self.ttl.as_ref(), self.keep_alive.as_ref())
+            .ok()
+            .flatten()
     }
 
     /// The reply once the model is loaded.
@@ -101,6 +127,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_model_stays_as_either_word_says() {
+        for (ttl, keep_alive, seconds) in [
+            (json!(5), json!(null), Some(5)),
+            (json!(null), json!("1m"), Some(60)),
+            (json!(5), json!("1m"), Some(5)),
+            (json!(null), json!(null), None),
+        ] {
+            let body = json!({"model": "a", "ttl": ttl, "keep_alive": keep_alive});
+            let request = LoadRequest::parse(body.to_string().as_bytes()).unwrap();
+            let stay = seconds.map(|seconds| KeepAlive::For(Duration::from_secs(seconds)));
+            assert_eq!(request.keep_alive(), stay, "{body}");
+        }
+    }
+
+    #[test]
     fn bodies_are_read_and_strange_fields_refused() {
         let body = json!({
             "model": "org/small",
@@ -111,7 +152,9 @@ mod tests {
         let request = LoadRequest::parse(body.to_string().as_bytes()).unwrap();
         assert_eq!(request.model, "org/small");
         for (body, param) in [
-            (json!({"model": "a", "ttl": 5}), "ttl"),
+            (json!({"model": "a", "ttl": "soon"}), "ttl"),
+            (json!({"model": "a", "keep_alive": true}), "keep_alive"),
+            (json!({"model": "a", "lora": "b"}), "lora"),
             (json!({"context_length": 5}), "model"),
             (
                 json!({"model": "a", "context_length": "long"}),

@@ -96,6 +96,10 @@ impl Encoding for Request {
         renamed.name(Self::read(&value))
     }
 
+    fn keep_alive(&self) -> Option<KeepAlive> {
+        self.embedding.keep_alive()
+    }
+
     fn question(&self) -> Result<EmbedRequest, Error> {
         let texts = self.fields.texts()?;
         Ok(EmbedRequest {
@@ -133,10 +137,6 @@ impl Encoding for Request {
 }
 
 impl Embedding for Request {
-    fn keep_alive(&self) -> Option<KeepAlive> {
-        self.embedding.keep_alive()
-    }
-
     fn residency(&self) -> Option<Residency> {
         let is_empty = self.fields.texts().is_ok_and(|texts| texts.is_empty());
         is_empty.then(|| self.embedding.residency())

@@ -14,8 +14,6 @@ use crate::{Encoding, Error, json, keep_alive};
 
 /// A route that embeds, which may also be asked to load or unload its model.
 pub trait Embedding: Encoding<Question = EmbedRequest> {
-    fn keep_alive(&self) -> Option<KeepAlive>;
-
     /// `None`: there is something to embed.
     fn residency(&self) -> Option<Residency>;
 

@@ -42,11 +42,18 @@ impl Encoding for Request {
     const SUMMARY: &'static str = "Turn a text into a vector";
 
     fn parse(body: Body<'_>) -> Result<Self, Error> {
-        let body = words::read(Self::VOCABULARY, body.bytes)?.value;
-        Ok(Self {
-            embedding: embedding::Fields::read(&body)?,
-            fields: json::fields(&body)?,
-        })
+        let words::Body { value, renamed } = words::read(Self::VOCABULARY, body.bytes)?;
+        let read = || {
+            Ok(Self {
+                embedding: embedding::Fields::read(&value)?,
+                fields: json::fields(&value)?,
+            })
+        };
+        renamed.name(read())
+    }
+
+    fn keep_alive(&self) -> Option<KeepAlive> {
+        self.embedding.keep_alive()
     }
 
     fn question(&self) -> Result<EmbedRequest, Error> {
@@ -68,10 +75,6 @@ impl Encoding for Request {
 }
 
 impl Embedding for Request {
-    fn keep_alive(&self) -> Option<KeepAlive> {
-        self.embedding.keep_alive()
-    }
-
     fn residency(&self) -> Option<Residency> {
         let is_empty = self.fields.prompt.as_ref().is_none_or(String::is_empty);
         is_empty.then(|| self.embedding.residency())

@@ -48,6 +48,8 @@ pub struct Request {
     tools: tools::Fields,
     #[serde(flatten)]
     grammar: grammar::Fields,
+    #[serde(flatten)]
+    keep_alive: keep_alive::Fields,
     #[serde(skip)]
     #[schema(ignore)]
     renamed: Renamed,
@@ -64,9 +66,6 @@ struct Fields {
     /// Choices, 1 to 128.
     n: Option<i64>,
     stream: Option<bool>,
-    /// How long the model stays in memory after its last use, as Ollama has it; in LM Studio's
-    /// words `ttl`, in seconds.
-    keep_alive: Option<Value>,
     stream_options: Option<StreamOptions>,
     logprobs: Option<bool>,
     top_logprobs: Option<i64>,
@@ -107,9 +106,7 @@ impl Endpoint for ChatCompletions {
     }
 
     fn keep_alive(request: &Request) -> Option<KeepAlive> {
-        keep_alive::read(request.fields.keep_alive.as_ref())
-            .ok()
-            .flatten()
+        request.keep_alive.wish()
     }
 
     fn wants_stream(request: &Request) -> bool {
@@ -135,6 +132,7 @@ impl Request {
             reasoning: json::fields(body)?,
             tools: json::fields(body)?,
             grammar: grammar::Fields::read(body)?,
+            keep_alive: keep_alive::Fields::read(body)?,
             renamed,
         })
     }
@@ -143,7 +141,6 @@ impl Request {
         let request = self;
         let wants_stream = ChatCompletions::wants_stream(&request);
         let fields = request.fields;
-        keep_alive::read(fields.keep_alive.as_ref())?;
         let choices = check_range("n", fields.n, 1..=128)?.unwrap_or(1) as u32;
         let wants_logprobs = fields.logprobs == Some(true);
         let top_logprobs = check_range("top_logprobs", fields.top_logprobs, 0..=20)?.unwrap_or(0);

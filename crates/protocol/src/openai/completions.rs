@@ -44,6 +44,8 @@ pub struct Request {
     length: stop::Length,
     #[serde(flatten)]
     grammar: grammar::Fields,
+    #[serde(flatten)]
+    keep_alive: keep_alive::Fields,
     #[serde(skip)]
     #[schema(ignore)]
     renamed: Renamed,
@@ -63,9 +65,6 @@ struct Fields {
     /// Alternatives for each token; 0 reports the sampled token alone.
     logprobs: Option<i64>,
     stream: Option<bool>,
-    /// How long the model stays in memory after its last use, as Ollama has it; in LM Studio's
-    /// words `ttl`, in seconds.
-    keep_alive: Option<Value>,
     stream_options: Option<StreamOptions>,
 }
 
@@ -90,9 +89,7 @@ impl Endpoint for Completions {
     }
 
     fn keep_alive(request: &Request) -> Option<KeepAlive> {
-        keep_alive::read(request.fields.keep_alive.as_ref())
-            .ok()
-            .flatten()
+        request.keep_alive.wish()
     }
 
     fn wants_stream(request: &Request) -> bool {
@@ -116,6 +113,7 @@ impl Request {
             stop: json::fields(body)?,
             length: json::fields(body)?,
             grammar: grammar::Fields::read(body)?,
+            keep_alive: keep_alive::Fields::read(body)?,
             renamed,
         })
     }
@@ -124,7 +122,6 @@ impl Request {
         let request = self;
         let wants_stream = Completions::wants_stream(&request);
         let fields = request.fields;
-        keep_alive::read(fields.keep_alive.as_ref())?;
         let prompts = texts::read(
             &fields.prompt,
             "prompt",

@@ -4,14 +4,14 @@
 //! send them among others, and every other local server answers them.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use macmlx_inference::{EmbedRequest, Embeddings, EncoderInput, Overflow};
+use macmlx_inference::{EmbedRequest, Embeddings, EncoderInput, KeepAlive, Overflow};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{texts, truncation, usage::PromptUsage};
 use crate::{
-    Body, Context, Dialect, Encoding, Error, Vocabulary, json,
+    Body, Context, Dialect, Encoding, Error, Vocabulary, json, keep_alive,
     sentinel::DIMENSIONS,
     vector::normalize,
     words::{self, Api, Renamed},
@@ -29,6 +29,8 @@ pub struct Request {
     truncation: truncation::Fields,
     #[serde(flatten)]
     length: LengthFields,
+    #[serde(flatten)]
+    keep_alive: keep_alive::Fields,
     #[serde(skip)]
     #[schema(ignore)]
     renamed: Renamed,
@@ -105,10 +107,15 @@ impl Encoding for Request {
                 fields: json::fields(&value)?,
                 truncation: json::fields(&value)?,
                 length: json::fields(&value)?,
+                keep_alive: keep_alive::Fields::read(&value)?,
                 renamed: renamed.clone(),
             })
         };
         renamed.name(read())
+    }
+
+    fn keep_alive(&self) -> Option<KeepAlive> {
+        self.keep_alive.wish()
     }
 
     fn question(&self) -> Result<EmbedRequest, Error> {

@@ -5,14 +5,14 @@ mod encoder;
 mod indentation;
 mod reply;
 
-use macmlx_inference::{GenerateRequest, InfillFile, InfillPrompt, Logprobs, Prompt};
+use macmlx_inference::{GenerateRequest, InfillFile, InfillPrompt, KeepAlive, Logprobs, Prompt};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{grammar, sampling::Sampling, sampling::check_range, stop};
 use crate::{
-    Body, Context, Described, Dialect, Endpoint, Error, Translation, Vocabulary, json,
+    Body, Context, Described, Dialect, Endpoint, Error, Translation, Vocabulary, json, keep_alive,
     words::{self, Api, Renamed},
 };
 
@@ -40,6 +40,8 @@ pub struct Request {
     length: stop::Length,
     #[serde(flatten)]
     grammar: grammar::Fields,
+    #[serde(flatten)]
+    keep_alive: keep_alive::Fields,
     #[serde(skip)]
     #[schema(ignore)]
     renamed: Renamed,
@@ -93,6 +95,10 @@ impl Endpoint for Infill {
         renamed.clone().name(Request::read(&value, renamed))
     }
 
+    fn keep_alive(request: &Request) -> Option<KeepAlive> {
+        request.keep_alive.wish()
+    }
+
     fn wants_stream(request: &Request) -> bool {
         request.fields.stream == Some(true)
     }
@@ -111,6 +117,7 @@ impl Request {
             stop: json::fields(body)?,
             length: json::fields(body)?,
             grammar: grammar::Fields::read(body)?,
+            keep_alive: keep_alive::Fields::read(body)?,
             renamed,
         })
     }

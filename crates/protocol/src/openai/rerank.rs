@@ -2,14 +2,14 @@
 //!
 //! Documents that are too long are cut, as all three say of theirs.
 
-use macmlx_inference::{Overflow, Relevance, RerankRequest};
+use macmlx_inference::{KeepAlive, Overflow, Relevance, RerankRequest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::{sampling::check_range, truncation, usage::PromptUsage};
 use crate::{
-    Body, Context, Dialect, Encoding, Error, Vocabulary, json,
+    Body, Context, Dialect, Encoding, Error, Vocabulary, json, keep_alive,
     sentinel::{RESULTS, TEXT_TOKENS},
     words::{self, Api, Renamed},
 };
@@ -24,6 +24,8 @@ pub struct Request {
     fields: Fields,
     #[serde(flatten)]
     truncation: truncation::Fields,
+    #[serde(flatten)]
+    keep_alive: keep_alive::Fields,
     #[serde(skip)]
     #[schema(ignore)]
     renamed: Renamed,
@@ -72,10 +74,15 @@ impl Encoding for Request {
             Ok(Self {
                 fields: json::fields(&value)?,
                 truncation: json::fields(&value)?,
+                keep_alive: keep_alive::Fields::read(&value)?,
                 renamed: renamed.clone(),
             })
         };
         renamed.name(read())
+    }
+
+    fn keep_alive(&self) -> Option<KeepAlive> {
+        self.keep_alive.wish()
     }
 
     fn question(&self) -> Result<RerankRequest, Error> {

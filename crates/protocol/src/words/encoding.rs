@@ -181,7 +181,8 @@ pub(super) const WORDS: &[Word] = &[
     word(&["adapters", "adapter", "lora"])
         .refused(ALL, "adapters cannot be chosen for a request")
         .unless(is_empty),
-    harmless(&["options", "keep_alive"], "of Ollama's own runner"),
+    word(&["keep_alive", "ttl"]).read(ALL, &["keep_alive"]),
+    harmless(&["options"], "of Ollama's own runner"),
     harmless(&["user", "priority", "metadata"], "who asks, and how soon"),
 ];
 

@@ -1,6 +1,6 @@
 //! Hints, bookkeeping and switches of other servers' machinery: what changes no answer.
 
-use super::{Api, Word, harmless};
+use super::{GENERATING, Word, harmless, word};
 
 pub(super) const WORDS: &[Word] = &[
     harmless(&["stream", "stream_options"], "the same answer in pieces"),
@@ -66,15 +66,7 @@ pub(super) const WORDS: &[Word] = &[
         ],
         "where a prompt is cached",
     ),
-    harmless(&["keep_alive", "ttl"], "how long the model stays in memory").read(
-        &[
-            Api::Chat,
-            Api::Completions,
-            Api::OllamaChat,
-            Api::OllamaGenerate,
-        ],
-        &["keep_alive"],
-    ),
+    word(&["keep_alive", "ttl"]).read(GENERATING, &["keep_alive"]),
     harmless(
         &["models", "provider", "route", "transforms", "usage"],
         "how a gateway finds its way",

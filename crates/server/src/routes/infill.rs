@@ -32,6 +32,7 @@ async fn filled(app: &App, request: Request) -> Result<Response, Error> {
         request.name_model(&choose_default(&app.catalog).await?.id);
     }
     let wants_stream = Infill::wants_stream(&request);
+    let keep_alive = Infill::keep_alive(&request);
     let translation = Infill::translate(request, context())?;
-    run(app, translation, None, wants_stream, closing).await
+    run(app, translation, keep_alive, wants_stream, closing).await
 }

@@ -85,13 +85,14 @@ async fn answer_request(app: &App, request: Request) -> Result<Response, Error> 
     let request = Responses::parse(received.body())?;
     drop(received);
     let wants_stream = request.wants_stream();
+    let keep_alive = request.keep_alive();
     let lineage = app.responses.lineage(&request)?;
     let Translation {
         requests, encoder, ..
     } = request.translate(&lineage.past(), context())?;
     let encoder = Recording::new(encoder, Arc::clone(&app.responses), lineage);
     let translation = Translation { requests, encoder };
-    run(app, translation, None, wants_stream, closing).await
+    run(app, translation, keep_alive, wants_stream, closing).await
 }
 
 /// How many tokens a request's prompt has.

@@ -89,6 +89,48 @@ async fn answers_of_v0_say_how_fast_they_came_and_from_what() {
     }
 }
 
+/// The JSON of each frame, without the end mark.
+fn chunks(stream: &str) -> Vec<Value> {
+    let data = stream
+        .lines()
+        .filter_map(|line| line.strip_prefix("data: "));
+    let chunks = data.filter(|data| *data != "[DONE]");
+    chunks
+        .map(|data| serde_json::from_str(data).unwrap())
+        .collect()
+}
+
+#[tokio::test]
+async fn the_last_chunk_of_a_stream_of_v0_tells_the_figures() {
+    let chat = json!({"model": "small", "messages": [{"role": "user", "content": "Hi"}]});
+    let completion = json!({"model": "small", "prompt": "Hi"});
+    for (path, body) in [
+        ("/api/v0/chat/completions", chat),
+        ("/api/v0/completions", completion),
+    ] {
+        for wants_usage in [false, true] {
+            let backend = ScriptedBackend::default().then_events(measured());
+            let server = start(backend, Options::default()).await;
+            let mut body = body.clone();
+            body["stream"] = json!(true);
+            body["stream_options"] = json!({"include_usage": wants_usage});
+            let request = Client::new().post(server.at(path)).json(&body);
+            let stream = request.send().await.unwrap().text().await.unwrap();
+            let mut chunks = chunks(&stream);
+            let last = chunks.pop().unwrap();
+            let is_usage = last["choices"] == json!([]);
+            assert_eq!(is_usage, wants_usage, "{path}: {last}");
+            assert_eq!(last["stats"]["time_to_first_token"], 3.0, "{path}: {last}");
+            assert_eq!(last["model_info"]["arch"], "llama", "{path}: {last}");
+            assert_eq!(last["runtime"]["name"], "macmlx", "{path}: {last}");
+            for chunk in chunks {
+                assert_eq!(chunk.get("stats"), None, "{path}: {chunk}");
+            }
+            assert!(stream.ends_with("data: [DONE]\n\n"), "{path}: {stream}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_conversation_goes_on_from_each_of_its_responses() {
     let backend = Arc::new(
@@ -232,7 +274,7 @@ async fn models_are_listed_loaded_and_unloaded() {
         ("load", json!({}), 400, "invalid_request"),
         (
             "load",
-            json!({"model": "small", "ttl": 5}),
+            json!({"model": "small", "gpu": "max"}),
             400,
             "not_implemented",
         ),

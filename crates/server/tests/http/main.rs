@@ -22,5 +22,6 @@ mod replay;
 mod responses;
 mod routes;
 mod shutdown;
+mod stay;
 mod streams;
 mod support;

@@ -629,18 +629,6 @@ async fn a_model_stays_for_as_long_as_it_is_asked_to() {
             "/api/chat",
             json!({"model": "org/small", "keep_alive": "60m"}),
         ),
-        (
-            "/v1/chat/completions",
-            chat(&json!({"ttl": 3600, "stream": false})),
-        ),
-        (
-            "/api/v0/chat/completions",
-            chat(&json!({"ttl": 3600.0, "stream": false})),
-        ),
-        (
-            "/v1/completions",
-            json!({"model": "org/small", "prompt": "a", "keep_alive": "1h"}),
-        ),
     ] {
         backend.keep("org/small", KeepAlive::Forever);
         post(&server, path, body).await;

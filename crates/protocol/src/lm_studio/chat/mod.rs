@@ -6,13 +6,14 @@ mod reply;
 use std::sync::LazyLock;
 
 use macmlx_inference::{
-    ChatPrompt, ContentPart, GenerateRequest, Image, ImageSource, Message, Prompt,
+    ChatPrompt, ContentPart, GenerateRequest, Image, ImageSource, KeepAlive, Message, Prompt,
     ReasoningOptions, Role, SamplingParameter, Spelling, StopConditions,
 };
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::residency::stay;
 use crate::{
     Body, Context, Described, Dialect, Endpoint, Error, Translation, Vocabulary, json,
     sampling::{Numbers, Spelled},
@@ -59,6 +60,10 @@ struct Fields {
     /// Default: true.
     store: Option<bool>,
     previous_response_id: Option<String>,
+    /// Seconds that the model stays in memory after its last use.
+    ttl: Option<Value>,
+    /// The same in Ollama's word; `ttl` has the say.
+    keep_alive: Option<Value>,
 }
 
 /// The five sampling parameters that LM Studio's API documents for this route.
@@ -106,6 +111,8 @@ const FIELDS: &[&str] = &[
     "context_length",
     "store",
     "previous_response_id",
+    "ttl",
+    "keep_alive",
 ];
 
 /// A part of the input.
@@ -139,6 +146,11 @@ impl Request {
             id: self.fields.previous_response_id.clone().unwrap_or_default(),
             param: Some("previous_response_id".into()),
         }
+    }
+
+    /// How long the model that answers is to stay in memory.
+    fn stay(&self) -> Result<Option<KeepAlive>, Error> {
+        stay(self.fields.ttl.as_ref(), self.fields.keep_alive.as_ref())
     }
 
     /// Tokens that prompt and answer may have together, where the client sets a limit.
@@ -304,6 +316,7 @@ impl Endpoint for Chat {
                  yourself",
             ));
         }
+        request.stay()?;
         if request
             .previous()
             .is_some_and(|id| !id.starts_with("resp_"))
@@ -314,6 +327,10 @@ impl Endpoint for Chat {
             ));
         }
         Ok(request)
+    }
+
+    fn keep_alive(request: &Request) -> Option<KeepAlive> {
+        request.stay().ok().flatten()
     }
 
     fn wants_stream(request: &Request) -> bool {
@@ -359,6 +376,8 @@ mod tests {
             ("previous_response_id", json!("chat_1")),
             ("input", json!([])),
             ("input", json!(5)),
+            ("ttl", json!("soon")),
+            ("keep_alive", json!([])),
         ] {
             let mut body = json!({"model": "small", "input": "Hi"});
             body[field] = value;

@@ -48,6 +48,10 @@ pub struct Body {
     pub(super) prompt_cache_key: Option<String>,
     pub(super) safety_identifier: Option<String>,
     pub(super) user: Option<String>,
+    /// How long the model stays in memory after its last use, as Ollama has it; in LM Studio's
+    /// words `ttl`, in seconds.
+    #[serde(rename = "keep_alive")]
+    _keep_alive: Option<Value>,
 }
 
 /// What is said: text of the user, or items.

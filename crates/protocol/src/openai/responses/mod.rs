@@ -20,6 +20,8 @@ mod sealed;
 mod text;
 mod tools;
 
+use macmlx_inference::KeepAlive;
+
 use super::freeform;
 use crate::{Context, Described, Dialect, Endpoint, Error, Translation, Vocabulary, words::Api};
 
@@ -50,6 +52,10 @@ impl Endpoint for Responses {
 
     fn parse(body: crate::Body<'_>) -> Result<Request, Error> {
         Request::parse(body.bytes)
+    }
+
+    fn keep_alive(request: &Request) -> Option<KeepAlive> {
+        request.keep_alive()
     }
 
     fn wants_stream(request: &Request) -> bool {

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use macmlx_inference::{
-    ChatPrompt, GenerateRequest, Logprobs, Prompt, ReasoningOptions, TokenizeInput, TokenizeRequest,
+    ChatPrompt, GenerateRequest, KeepAlive, Logprobs, Prompt, ReasoningOptions, TokenizeInput,
+    TokenizeRequest,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -21,7 +22,7 @@ use super::{
 use crate::{
     Context, Endpoint, Error, Translation,
     grammar::Only,
-    json,
+    json, keep_alive,
     sentinel::ANSWER_TOKENS,
     words::{self, Renamed},
 };
@@ -34,6 +35,7 @@ pub struct Request {
     stop: stop::Fields,
     reasoning: reasoning::Fields,
     grammar: grammar::Extras,
+    keep_alive: keep_alive::Fields,
     renamed: Renamed,
 }
 
@@ -67,6 +69,7 @@ impl Request {
             stop: json::fields(body)?,
             reasoning: json::fields(body)?,
             grammar: json::fields(body)?,
+            keep_alive: keep_alive::Fields::read(body)?,
             renamed,
         };
         if request.body.previous_response_id.is_some() && request.body.conversation.is_some() {
@@ -76,6 +79,11 @@ impl Request {
             ));
         }
         Ok(request)
+    }
+
+    /// How long the model that answers is to stay in memory.
+    pub fn keep_alive(&self) -> Option<KeepAlive> {
+        self.keep_alive.wish()
     }
 
     pub fn wants_stream(&self) -> bool {

@@ -37,6 +37,7 @@ async fn answer_chat(app: &App, request: Request) -> Result<Response, Error> {
         None => Vec::new(),
     };
     let wants_stream = Chat::wants_stream(&request);
+    let keep_alive = Chat::keep_alive(&request);
     let wants_store = request.wants_store();
     let context_length = request.context_length();
     let Translation {
@@ -55,7 +56,7 @@ async fn answer_chat(app: &App, request: Request) -> Result<Response, Error> {
         wants_store,
     };
     let translation = Translation { requests, encoder };
-    run(app, translation, None, wants_stream, closing).await
+    run(app, translation, keep_alive, wants_stream, closing).await
 }
 
 /// Lets prompt and answer have `limit` tokens together.

@@ -106,7 +106,11 @@ async fn load_model(app: &App, request: Request) -> Result<Loaded, Error> {
     let card = find(&app.catalog, request.model.clone()).await?;
     let begun = Instant::now();
     app.backend.load(Arc::clone(&card)).await?;
-    Ok(request.reply(&card, begun.elapsed()))
+    let load_time = begun.elapsed();
+    if let Some(keep_alive) = request.keep_alive() {
+        app.backend.keep(&card.id, keep_alive);
+    }
+    Ok(request.reply(&card, load_time))
 }
 
 async fn unload(State(app): State<Arc<App>>, request: Request) -> Response {

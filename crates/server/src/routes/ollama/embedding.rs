@@ -35,9 +35,6 @@ async fn respond<E: Embedding>(app: &App, request: Request) -> Result<Response, 
         let id = settle(app, &residency).await?;
         return Ok(Json(E::residency_reply(id)).into_response());
     }
-    let answer = ask(app, asked.question()?, closing).await?;
-    if let Some(keep_alive) = asked.keep_alive() {
-        app.backend.keep(&answer.model, keep_alive);
-    }
+    let answer = ask(app, asked.question()?, asked.keep_alive(), closing).await?;
     write_reply(asked, answer).await
 }
