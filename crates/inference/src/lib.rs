@@ -40,7 +40,7 @@ pub use keep_alive::{KeepAlive, TimeToLive};
 pub use message::{
     ContentPart, Image, ImageSource, Message, Role, ToolCall, ToolChoice, ToolDefinition,
 };
-pub use model_files::{ModelFiles, ModelFilesError, PullProgress};
+pub use model_files::{Download, DownloadState, ModelFiles, ModelFilesError, PullProgress};
 pub use modelfile::{Modelfile, NewModel};
 pub use request::{
     ChatPrompt, GenerateRequest, InfillFile, InfillPrompt, Logprobs, Prompt, ReasoningOptions,

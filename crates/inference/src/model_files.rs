@@ -1,5 +1,7 @@
 //! Changing which models are on this machine, without knowing where they come from or are kept.
 
+use std::time::Duration;
+
 use futures::{future::BoxFuture, stream::BoxStream};
 
 use crate::{InferenceError, NewModel};
@@ -11,6 +13,17 @@ pub trait ModelFiles: Send + Sync + 'static {
     /// here by then is used by the next one.
     fn pull(&self, repository: String)
     -> BoxStream<'static, Result<PullProgress, ModelFilesError>>;
+
+    /// Begins a download that goes on by itself, or goes on with one, and returns it once its size is
+    /// known. `None`: the model is here. Dropping the future before stops it as that of
+    /// [`Self::pull`].
+    fn start_download(
+        &self,
+        repository: String,
+    ) -> BoxFuture<'_, Result<Option<Download>, ModelFilesError>>;
+
+    /// The download with this id, whoever began it; `None` if there is none, or no more.
+    fn download(&self, id: &str) -> Option<Download>;
 
     /// Unloads a model and deletes its files; returns its id. The reference must be a whole name:
     /// the beginning of one is not enough to delete by.
@@ -26,6 +39,35 @@ pub trait ModelFiles: Send + Sync + 'static {
         source: String,
         destination: String,
     ) -> BoxFuture<'_, Result<(), ModelFilesError>>;
+}
+
+/// A download at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Download {
+    pub id: String,
+    pub state: DownloadState,
+    /// `None` until the list of files is known.
+    pub total_bytes: Option<u64>,
+    pub completed_bytes: u64,
+    pub bytes_per_second: f64,
+    /// Time until the end; `None` until the speed is steady enough to predict it.
+    pub remaining: Option<Duration>,
+    /// Seconds since the Unix epoch.
+    pub started_unix: u64,
+    /// When it came to its state or told of progress last, seconds since the Unix epoch.
+    pub updated_unix: u64,
+}
+
+/// Where a download is on its way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DownloadState {
+    /// It is under way, or waits for its turn.
+    Running,
+    /// It goes on when it is asked for again.
+    Paused,
+    /// The model can be used.
+    Done,
+    Failed(ModelFilesError),
 }
 
 /// A step of a download.

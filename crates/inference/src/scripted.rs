@@ -7,10 +7,10 @@ use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::{
-    Backend, Catalog, EmbedRequest, Embeddings, EncoderInput, EventStream, GenerateRequest,
-    GenerationEvent, InferenceError, LoadedModel, ModelCard, ModelDescription, ModelFiles,
-    ModelFilesError, ModelTask, ModelTraits, NewModel, PullProgress, Relevance, RerankRequest,
-    TokenizeInput, TokenizeRequest, ToolSupport, read_name,
+    Backend, Catalog, Download, EmbedRequest, Embeddings, EncoderInput, EventStream,
+    GenerateRequest, GenerationEvent, InferenceError, LoadedModel, ModelCard, ModelDescription,
+    ModelFiles, ModelFilesError, ModelTask, ModelTraits, NewModel, PullProgress, Relevance,
+    RerankRequest, TokenizeInput, TokenizeRequest, ToolSupport, read_name,
 };
 
 type Script = Result<Vec<Result<GenerationEvent, InferenceError>>, InferenceError>;
@@ -257,6 +257,7 @@ fn not_found(reference: &str) -> InferenceError {
 #[derive(Debug, Clone, PartialEq)]
 pub enum FilesRequest {
     Pull(String),
+    Download(String),
     Delete(String),
     Copy(String, String),
     Create(Box<NewModel>),
@@ -266,6 +267,7 @@ pub enum FilesRequest {
 #[derive(Debug, Default)]
 pub struct ScriptedModelFiles {
     steps: Vec<Result<PullProgress, ModelFilesError>>,
+    download: Option<Download>,
     refusal: Option<ModelFilesError>,
     seen: Mutex<Vec<FilesRequest>>,
 }
@@ -278,7 +280,15 @@ impl ScriptedModelFiles {
         }
     }
 
-    /// Deletions and copies fail.
+    /// Everything is this download, which there is.
+    pub fn downloading(download: Download) -> Self {
+        Self {
+            download: Some(download),
+            ..Self::default()
+        }
+    }
+
+    /// Deletions, copies and downloads fail.
     pub fn refusing(refusal: ModelFilesError) -> Self {
         Self {
             refusal: Some(refusal),
@@ -307,6 +317,18 @@ impl ModelFiles for ScriptedModelFiles {
     ) -> BoxStream<'static, Result<PullProgress, ModelFilesError>> {
         self.see(FilesRequest::Pull(repository));
         stream::iter(self.steps.clone()).boxed()
+    }
+
+    fn start_download(
+        &self,
+        repository: String,
+    ) -> BoxFuture<'_, Result<Option<Download>, ModelFilesError>> {
+        self.see(FilesRequest::Download(repository));
+        async move { self.done().map(|()| self.download.clone()) }.boxed()
+    }
+
+    fn download(&self, id: &str) -> Option<Download> {
+        self.download.clone().filter(|download| download.id == id)
     }
 
     fn delete(&self, reference: String) -> BoxFuture<'_, Result<String, ModelFilesError>> {

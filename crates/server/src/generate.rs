@@ -173,13 +173,16 @@ async fn whole<E: StreamEncoder>(
     }
 }
 
+/// Seconds since the Unix epoch.
+pub(crate) fn now_unix() -> u64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+    since_epoch.unwrap_or_default().as_secs()
+}
+
 pub(crate) fn context() -> Context {
-    let since_epoch = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
     Context {
         id: Uuid::new_v4().simple().to_string(),
-        created_unix: since_epoch.as_secs(),
+        created_unix: now_unix(),
         fingerprint: FINGERPRINT.to_owned(),
     }
 }

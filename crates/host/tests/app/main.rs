@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod doors;
+mod downloads;
 mod errors;
 mod security;
 mod support;

@@ -4,6 +4,7 @@
 //! Source: the REST pages of `lmstudio-ai/docs`, April 2026.
 
 pub mod chat;
+pub mod downloads;
 pub mod error;
 pub mod measured;
 pub mod models;

@@ -224,7 +224,7 @@ pub(crate) fn plain(path: &str) -> Value {
             json!({"model": "rerank", "query": "a", "documents": ["b"]})
         }
         "/detokenize" => json!({"model": "small", "tokens": [1]}),
-        "/api/show" | "/api/pull" | "/api/delete" | "/models/load" => {
+        "/api/show" | "/api/pull" | "/api/delete" | "/models/load" | "/models/download" => {
             json!({"model": "small"})
         }
         "/api/copy" => json!({"source": "small", "destination": "other"}),

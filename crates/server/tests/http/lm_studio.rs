@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use macmlx_inference::{
-    ContentPart, FinishReason, GenerationEvent, InferenceError, Prompt, Role, ScriptedBackend,
-    Timings, Usage,
+    ContentPart, Download, DownloadState, FilesRequest, FinishReason, GenerationEvent,
+    InferenceError, ModelFilesError, Prompt, Role, ScriptedBackend, ScriptedModelFiles, Timings,
+    Usage,
 };
 use macmlx_server::Options;
 use reqwest::{Client, StatusCode};
 use serde_json::{Value, json};
 
-use crate::support::{says, start, start_shared, started, text};
+use crate::support::{Served, says, start, start_shared, start_with_files, started, text};
 
 async fn post(url: &str, body: &Value) -> (StatusCode, Value) {
     let response = Client::new().post(url).json(body).send().await.unwrap();
@@ -297,6 +298,94 @@ async fn models_are_listed_loaded_and_unloaded() {
         assert_eq!(got, status, "{path} {body}: {error}");
         assert_eq!(error["error"]["type"], kind, "{path} {body}: {error}");
     }
+}
+
+async fn with_files(files: ScriptedModelFiles) -> (Served, Arc<ScriptedModelFiles>) {
+    let files = Arc::new(files);
+    let backend = Arc::new(ScriptedBackend::default());
+    let shared = Arc::clone(&files) as _;
+    let grace = std::time::Duration::ZERO;
+    let server = start_with_files(backend, shared, Options::default(), grace).await;
+    (server, files)
+}
+
+#[tokio::test]
+async fn a_download_is_begun_and_looked_at() {
+    let (server, files) = with_files(ScriptedModelFiles::downloading(Download {
+        id: "1-2".into(),
+        state: DownloadState::Running,
+        total_bytes: Some(100),
+        completed_bytes: 0,
+        bytes_per_second: 0.0,
+        remaining: None,
+        started_unix: 1_700_000_000,
+        updated_unix: 1_700_000_000,
+    }))
+    .await;
+    let download = server.at("/api/v1/models/download");
+    let link = "https://huggingface.co/org/new";
+    let (status, begun) = post(&download, &json!({"model": link})).await;
+    let expected = json!({
+        "job_id": "1-2",
+        "status": "downloading",
+        "total_size_bytes": 100,
+        "downloaded_bytes": 0,
+        "bytes_per_second": 0.0,
+        "started_at": "2023-11-14T22:13:20Z",
+    });
+    assert_eq!((status, &begun), (StatusCode::OK, &expected));
+    assert_eq!(files.requests(), [FilesRequest::Download(link.into())]);
+    let same = get(&server.at("/api/v1/models/download/status/1-2")).await;
+    assert_eq!(same, expected);
+    let gone = server.at("/api/v1/models/download/status/3");
+    let gone = reqwest::get(gone).await.unwrap();
+    assert_eq!(gone.status(), StatusCode::NOT_FOUND);
+    let error: Value = gone.json().await.unwrap();
+    assert_eq!(error["error"]["type"], "job_not_found", "{error}");
+    let (status, here) = post(&download, &json!({"model": "org/small"})).await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(here, json!({"status": "already_downloaded"}));
+    for (body, param) in [
+        (
+            json!({"model": "org/new", "quantization": "Q4_K_M"}),
+            "quantization",
+        ),
+        (json!({"name": "org/new"}), "name"),
+        (json!({}), "model"),
+    ] {
+        let (status, error) = post(&download, &body).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{body}: {error}");
+        let message = error["error"]["message"].as_str().unwrap();
+        assert!(message.contains(param), "{body}: {error}");
+    }
+    assert_eq!(files.requests().len(), 1, "no other download was begun");
+}
+
+#[tokio::test]
+async fn a_download_that_does_not_begin_says_why() {
+    for (refusal, status, kind) in [
+        (
+            ModelFilesError::NotOnHub("there is none".into()),
+            404,
+            "model_not_found",
+        ),
+        (
+            ModelFilesError::Hub("it is down".into()),
+            502,
+            "internal_error",
+        ),
+    ] {
+        let (server, _) = with_files(ScriptedModelFiles::refusing(refusal.clone())).await;
+        let download = server.at("/api/v1/models/download");
+        let (told, error) = post(&download, &json!({"model": "org/new"})).await;
+        assert_eq!(told, status, "{error}");
+        assert_eq!(error["error"]["type"], kind);
+        assert_eq!(error["error"]["message"], refusal.to_string());
+    }
+    let (server, _) = with_files(ScriptedModelFiles::default()).await;
+    let download = server.at("/api/v1/models/download");
+    let (_, here) = post(&download, &json!({"model": "org/new"})).await;
+    assert_eq!(here, json!({"status": "already_downloaded"}));
 }
 
 #[tokio::test]

@@ -32,7 +32,9 @@ fn used(path: &str) -> Use {
     match path {
         "/infill" | "/apply-template" => Use::AnswersUnnamed,
         "/api/show" | "/api/v1/models/load" | "/api/v1/models/unload" => Use::Asks,
-        "/api/pull" | "/api/delete" | "/api/copy" | "/api/create" => Use::Files,
+        "/api/pull" | "/api/delete" | "/api/copy" | "/api/create" | "/api/v1/models/download" => {
+            Use::Files
+        }
         _ => Use::Answers,
     }
 }

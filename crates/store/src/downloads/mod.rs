@@ -8,7 +8,7 @@
 //! - the model's folder appears whole or not at all.
 //!
 //! After a crash downloads come back paused; [`Downloads::resume_interrupted`] goes on with those
-//! that were under way. Finished ones are remembered until the process ends.
+//! that were under way. The newest of the finished ones are remembered until the process ends.
 
 mod digest;
 mod entry;
@@ -147,10 +147,7 @@ impl Downloads {
     pub async fn start(&self, reference: &str) -> Result<Started, Error> {
         let _command = self.0.commands.lock().await;
         let (id, is_new) = self.begin(reference).await?;
-        let job = self.0.change(id, |entry| {
-            entry.is_kept = true;
-            entry.job()
-        });
+        let job = self.keep(id);
         let job = job.ok_or_else(|| Error::Unexpected("the download is gone".into()))?;
         Ok(Started { job, is_new })
     }
@@ -167,6 +164,14 @@ impl Downloads {
             .listen(id)
             .ok_or_else(|| Error::Unexpected("the download is gone".into()))?;
         Ok(Follow::new(self.clone(), id, changes, job))
+    }
+
+    /// Has a download go on when no follower waits for it; `None` if it is in the list no more.
+    pub(crate) fn keep(&self, id: Uuid) -> Option<Job> {
+        self.0.change(id, |entry| {
+            entry.is_kept = true;
+            entry.job()
+        })
     }
 
     /// Stops a download; what is here is kept.

@@ -23,6 +23,8 @@ pub struct Options {
     pub connections: usize,
     /// Downloads at once; others are queued.
     pub jobs: usize,
+    /// Finished downloads in the list, the newest.
+    pub remembered: usize,
     /// Large files are fetched in ranges of this size at most.
     pub range_bytes: u64,
     /// A connection that says nothing for this long is lost.
@@ -44,6 +46,7 @@ impl Default for Options {
         Self {
             connections: 4,
             jobs: 3,
+            remembered: 100,
             range_bytes: 64 << 20,
             stall: Duration::from_secs(30),
             checkpoint: Duration::from_secs(2),

@@ -1,8 +1,9 @@
 //! The course of one download, from the list of its files to the model's folder.
 
-use std::{sync::Arc, time::Instant};
+use std::{pin::pin, sync::Arc, time::Instant};
 
-use tokio::sync::{SemaphorePermit, oneshot};
+use futures::FutureExt;
+use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::{
@@ -75,6 +76,7 @@ pub(super) async fn run(
         entry.record.error = rested.error;
         entry.set_state(rested.state);
     });
+    shared.forget_done();
     if is_forgotten {
         shared.forget(id);
     }
@@ -85,13 +87,31 @@ async fn course(
     id: Uuid,
     stop: &mut oneshot::Receiver<()>,
 ) -> Result<Outcome, Error> {
-    let listed = tokio::select! {
+    // The place in the queue is taken first; meanwhile the files are asked for, so that the size is
+    // known before the turn.
+    let mut turn = pin!(shared.slots.acquire());
+    let first = turn.as_mut().now_or_never();
+    if first.is_some() {
+        shared.change(id, |entry| entry.set_state(State::Listing));
+    }
+    let (hub, repository) = tokio::select! {
         biased;
         _ = &mut *stop => return Ok(Outcome::Stopped),
         listed = list(shared, id) => listed?,
     };
     // Work on the disk is short and not left behind.
-    let (transfer, record) = prepare(shared, id, listed.hub, listed.repository).await?;
+    let (transfer, record) = prepare(shared, id, hub, repository).await?;
+    // Held until the end of the download.
+    let _slot = if let Some(slot) = first {
+        slot
+    } else {
+        tokio::select! {
+            biased;
+            _ = &mut *stop => return Ok(Outcome::Stopped),
+            slot = turn => slot,
+        }
+    };
+    begin(shared, id, &transfer, &record).await?;
     let (progress, folder) = (transfer.progress.clone(), transfer.folder.clone());
     let ended = tokio::select! {
         biased;
@@ -120,39 +140,24 @@ async fn course(
     Ok(Outcome::Done)
 }
 
-/// What the hub has.
-struct HubList<'a> {
-    hub: Hub,
-    repository: Repository,
-    /// Held until the end of the download.
-    _slot: Option<SemaphorePermit<'a>>,
-}
-
-/// Waits for a turn and asks for the files.
-async fn list(shared: &Shared, id: Uuid) -> Result<HubList<'_>, Error> {
+/// Asks for the files.
+async fn list(shared: &Shared, id: Uuid) -> Result<(Hub, Repository), Error> {
     // Closed never.
-    let slot = shared.slots.acquire().await.ok();
+    let _listing = shared.listings.acquire().await.ok();
     let record = shared
-        .change(id, |entry| {
-            entry.set_state(State::Listing);
-            entry.record.clone()
-        })
+        .read(id, |entry| entry.record.clone())
         .ok_or_else(gone)?;
     let connection = shared.connection.clone();
     let hub = blocking(move || connection.hub()).await?;
     let repository = at_commit(&hub, &record).await?;
-    Ok(HubList {
-        hub,
-        repository,
-        _slot: slot,
-    })
+    Ok((hub, repository))
 }
 
 fn gone() -> Error {
     Error::Unexpected("the download is gone".into())
 }
 
-/// Makes room for the files, and finds out what is here of them.
+/// Takes over the list of files, and finds out what is here of them.
 async fn prepare(
     shared: &Shared,
     id: Uuid,
@@ -185,12 +190,6 @@ async fn prepare(
         entry.progress = Some(progress.clone());
     });
     shared.save(id).await?;
-    check_space(shared, id, &folder, &record, &progress).await?;
-    shared.change(id, |entry| {
-        entry.speed = super::speed::Speed::default();
-        entry.set_state(State::Downloading);
-    });
-    shared.save(id).await?;
     let transfer = Transfer {
         hub,
         model: record.model.clone(),
@@ -201,6 +200,21 @@ async fn prepare(
         options: shared.options.clone(),
     };
     Ok((transfer, record))
+}
+
+/// Makes sure of the room for the files. From here on other downloads leave it to this one.
+async fn begin(
+    shared: &Shared,
+    id: Uuid,
+    transfer: &Transfer,
+    record: &Record,
+) -> Result<(), Error> {
+    shared.change(id, |entry| {
+        entry.speed = super::speed::Speed::default();
+        entry.set_state(State::Downloading);
+    });
+    check_space(shared, id, &transfer.folder, record, &transfer.progress).await?;
+    shared.save(id).await
 }
 
 /// The files at the commit that was begun with, for as long as the hub has it: branches move.

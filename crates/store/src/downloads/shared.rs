@@ -27,6 +27,8 @@ pub(super) struct Shared {
     pub connections: Arc<Semaphore>,
     /// Places of downloads that are under way.
     pub slots: Semaphore,
+    /// Places of downloads that ask for their files.
+    pub listings: Semaphore,
     jobs: Mutex<BTreeMap<Uuid, Entry>>,
     changes: broadcast::Sender<Change>,
     /// Held while a download is started, paused, resumed or cancelled.
@@ -40,6 +42,7 @@ impl Shared {
             connection,
             connections: Arc::new(Semaphore::new(options.connections)),
             slots: Semaphore::new(options.jobs),
+            listings: Semaphore::new(options.connections),
             options,
             jobs: Mutex::default(),
             changes: broadcast::channel(BACKLOG).0,
@@ -87,6 +90,21 @@ impl Shared {
         }
     }
 
+    /// Takes the oldest of the finished downloads out of the list, where it has too many.
+    pub(super) fn forget_done(&self) {
+        let mut done: Vec<_> = self
+            .jobs()
+            .values()
+            .filter(|entry| entry.record.state == State::Done)
+            .map(|entry| (entry.record.updated, entry.record.id))
+            .collect();
+        done.sort_unstable();
+        let surplus = done.len().saturating_sub(self.options.remembered);
+        for (_, id) in done.into_iter().take(surplus) {
+            self.forget(id);
+        }
+    }
+
     /// A listener, and what it would have heard last of one download.
     pub(super) fn listen(&self, id: Uuid) -> Option<(broadcast::Receiver<Change>, Job)> {
         // Under the lock nothing is told between the two.
@@ -112,7 +130,7 @@ impl Shared {
     pub(super) fn promised_bytes(&self, except: Uuid) -> u64 {
         self.jobs()
             .iter()
-            .filter(|(id, entry)| **id != except && entry.running.is_some())
+            .filter(|(id, entry)| **id != except && entry.record.state == State::Downloading)
             .filter_map(|(_, entry)| Some(entry.progress.as_ref()?.remaining_bytes()))
             .sum()
     }

@@ -113,6 +113,7 @@ impl Downloads {
                 entry.record.error = None;
                 entry.set_state(State::Done);
             });
+            self.0.forget_done();
             return Ok(());
         };
         if let Some(entry) = self.0.jobs().get_mut(&id) {

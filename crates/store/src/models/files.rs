@@ -1,10 +1,11 @@
 //! Downloads, deletions and copies for those who only know the contract.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use futures::{FutureExt, StreamExt, channel::mpsc, future::BoxFuture, stream, stream::BoxStream};
 use macmlx_inference::{
-    Backend, InferenceError, ModelCard, ModelFiles, ModelFilesError, NewModel, PullProgress,
+    Backend, Download, DownloadState, InferenceError, ModelCard, ModelFiles, ModelFilesError,
+    NewModel, PullProgress,
 };
 
 use super::{CopyError, Library, RemoveError};
@@ -84,15 +85,41 @@ impl ModelFiles for Files {
                     _ => {}
                 }
             }
-            let reason =
-                format!("the download of `{repository}` was stopped; pull it again to go on");
-            tell(Err(ModelFilesError::Hub(reason)));
+            tell(Err(stopped(&repository)));
         };
         // All steps come through the channel, so that they keep their order.
         let running = pulling
             .into_stream()
             .filter_map(|()| std::future::ready(None));
         stream::select(progress, running).boxed()
+    }
+
+    fn start_download(
+        &self,
+        repository: String,
+    ) -> BoxFuture<'_, Result<Option<Download>, ModelFilesError>> {
+        async move {
+            let mut follow = match self.downloads.follow(&repository).await {
+                Ok(follow) => follow,
+                Err(hub::Error::Exists(_)) => return Ok(None),
+                Err(error) => return Err(of_hub(&error)),
+            };
+            while let Some(job) = follow.next().await {
+                if let (State::Failed, Some(failure)) = (job.state, &job.error) {
+                    return Err(of_failure(failure));
+                }
+                if job.total_bytes.is_some() || job.state.is_at_rest() {
+                    let kept = self.downloads.keep(job.id);
+                    return Ok(Some(describe(&kept.unwrap_or(job))));
+                }
+            }
+            Err(stopped(&repository))
+        }
+        .boxed()
+    }
+
+    fn download(&self, id: &str) -> Option<Download> {
+        self.downloads.job(id.parse().ok()?).as_ref().map(describe)
     }
 
     fn delete(&self, reference: String) -> BoxFuture<'_, Result<String, ModelFilesError>> {
@@ -185,6 +212,35 @@ impl Teller {
             }
         }
         steps
+    }
+}
+
+fn stopped(repository: &str) -> ModelFilesError {
+    let reason = format!("the download of `{repository}` was stopped; pull it again to go on");
+    ModelFilesError::Hub(reason)
+}
+
+/// A job in the words of the contract.
+fn describe(job: &Job) -> Download {
+    let seconds = |time: jiff::Timestamp| u64::try_from(time.as_second()).unwrap_or_default();
+    let eta = job.eta_seconds.map(Duration::try_from_secs_f64);
+    Download {
+        id: job.id.to_string(),
+        state: match (job.state, &job.error) {
+            (State::Done, _) => DownloadState::Done,
+            (State::Paused, _) => DownloadState::Paused,
+            (State::Failed, Some(failure)) => DownloadState::Failed(of_failure(failure)),
+            (State::Failed, None) => DownloadState::Failed(stopped(&job.model)),
+            (State::Queued | State::Listing | State::Downloading | State::Verifying, _) => {
+                DownloadState::Running
+            }
+        },
+        total_bytes: job.total_bytes,
+        completed_bytes: job.done_bytes,
+        bytes_per_second: job.bytes_per_second,
+        remaining: eta.and_then(Result::ok),
+        started_unix: seconds(job.created),
+        updated_unix: seconds(job.updated),
     }
 }
 

@@ -3,9 +3,9 @@
 use std::{fs, sync::Arc};
 
 use futures::StreamExt;
-use macmlx_inference::{ModelFiles, ModelFilesError, PullProgress, ScriptedBackend};
+use macmlx_inference::{DownloadState, ModelFiles, ModelFilesError, PullProgress, ScriptedBackend};
 use macmlx_store::{
-    downloads::{Change, FileState, Options, State},
+    downloads::{Change, Downloads, FileState, Job, Options, State},
     models::{self, Files, Library},
 };
 use macmlx_test_support::hub_double::{Behaviour, File, Repository};
@@ -119,7 +119,9 @@ async fn other_downloads_wait_for_their_turn() {
     let first = downloads.start(MODEL).await.unwrap().job;
     let second = downloads.start("owner/other").await.unwrap().job;
     crate::place::until(&downloads, first.id, |job| job.state == State::Downloading).await;
-    assert_eq!(downloads.job(second.id).unwrap().state, State::Queued);
+    let waits = |job: &Job| job.state == State::Queued && job.total_bytes.is_some();
+    let waiting = crate::place::until(&downloads, second.id, waits).await;
+    assert_eq!(waiting.done_bytes, 0, "its size is told before its turn");
     crate::place::rest(&downloads, first.id).await;
     assert_eq!(
         crate::place::rest(&downloads, second.id).await.state,
@@ -128,10 +130,38 @@ async fn other_downloads_wait_for_their_turn() {
     assert_eq!(downloads.list().len(), 2);
 }
 
+#[tokio::test]
+async fn the_newest_finished_downloads_are_remembered() {
+    let other = |id: &str| Repository {
+        id: id.into(),
+        ..crate::place::repository()
+    };
+    let place = Place::with(["a/1", "a/2", "a/3"].map(other)).await;
+    let downloads = place.open_with(Options {
+        remembered: 2,
+        ..options()
+    });
+    for id in ["a/1", "a/2", "a/3"] {
+        let job = downloads.start(id).await.unwrap().job;
+        crate::place::rest(&downloads, job.id).await;
+    }
+    let mut changes = downloads.subscribe();
+    while downloads.list().len() > 2 {
+        changes.recv().await.unwrap();
+    }
+    let jobs = downloads.list().into_iter().map(|job| job.model);
+    assert_eq!(jobs.collect::<Vec<_>>(), ["a/2", "a/3"]);
+}
+
 fn dialect(place: &Place) -> Files {
+    dialect_of(place, place.open())
+}
+
+/// What the contract shows of these downloads.
+fn dialect_of(place: &Place, downloads: Downloads) -> Files {
     Files::new(
         Arc::new(Library::new(place.models())),
-        place.open(),
+        downloads,
         Arc::new(ScriptedBackend::default()),
     )
 }
@@ -218,4 +248,65 @@ async fn deletions_stay_within_the_folder_and_copies_are_models() {
         dialect.delete("gone".into()).await,
         Err(ModelFilesError::Model(_))
     ));
+}
+
+#[tokio::test]
+async fn a_download_is_told_with_its_size_and_goes_on_by_itself() {
+    let place = Place::new().await;
+    place.double.behave(Behaviour {
+        bytes_per_second: Some(400_000),
+        ..Behaviour::default()
+    });
+    let downloads = place.open();
+    let dialect = dialect_of(&place, downloads.clone());
+    let begun = dialect.start_download(MODEL.into()).await.unwrap().unwrap();
+    assert_eq!(begun.state, DownloadState::Running);
+    let total_bytes = begun.total_bytes.unwrap();
+    assert!(begun.completed_bytes < total_bytes, "{begun:?}");
+    let again = format!("https://huggingface.co/{MODEL}");
+    let same = dialect.start_download(again).await.unwrap().unwrap();
+    assert_eq!(same.id, begun.id, "it is under way");
+    let job = &downloads.list()[0];
+    assert_eq!(job.id.to_string(), begun.id, "it is a row like any other");
+    downloads.pause(job.id).await.unwrap();
+    let paused = dialect.download(&begun.id).unwrap();
+    assert_eq!(paused.state, DownloadState::Paused);
+    place.double.behave(Behaviour::default());
+    let resumed = dialect.start_download(MODEL.into()).await.unwrap().unwrap();
+    assert_eq!(
+        (&resumed.id, resumed.total_bytes),
+        (&begun.id, Some(total_bytes))
+    );
+    crate::place::rest(&downloads, job.id).await;
+    let done = dialect.download(&begun.id).unwrap();
+    assert_eq!(
+        (&done.state, done.completed_bytes, done.started_unix),
+        (&DownloadState::Done, total_bytes, begun.started_unix)
+    );
+    assert!(done.updated_unix >= done.started_unix);
+    assert_eq!(dialect.start_download(MODEL.into()).await, Ok(None));
+}
+
+#[tokio::test]
+async fn a_download_that_cannot_begin_leaves_nothing_behind() {
+    let place = Place::new().await;
+    let downloads = place.open();
+    let dialect = dialect_of(&place, downloads.clone());
+    for (reference, is_name) in [("owner/unknown", false), ("a/b/c", true)] {
+        let refused = dialect.start_download(reference.into()).await.unwrap_err();
+        assert!(
+            matches!(
+                (&refused, is_name),
+                (ModelFilesError::NotOnHub(_), false) | (ModelFilesError::Name(_), true)
+            ),
+            "{refused:?}"
+        );
+    }
+    let mut changes = downloads.subscribe();
+    while !downloads.list().is_empty() {
+        changes.recv().await.unwrap();
+    }
+    assert_eq!(crate::place::names(&place.downloads()), [""; 0]);
+    assert_eq!(dialect.download("owner/unknown"), None);
+    assert_eq!(dialect.download(&uuid::Uuid::nil().to_string()), None);
 }

@@ -1,6 +1,7 @@
 //! LM Studio's routes, below `/api/v0` and `/api/v1`.
 
 pub(crate) mod chat;
+mod downloads;
 
 use std::{sync::Arc, time::Instant};
 
@@ -14,6 +15,7 @@ use macmlx_inference::{Catalog, InferenceError, ModelCard};
 use macmlx_protocol::{
     Dialect, Error, json,
     lm_studio::{
+        downloads::{DownloadJob, DownloadRequest},
         models::{self, Keyed, KeyedList, Model, ModelList},
         residency::{LoadRequest, Loaded, Unload},
     },
@@ -59,6 +61,18 @@ pub(crate) fn routes() -> Api {
             [Doc::post("Drop a model from memory")
                 .body::<Unload>()
                 .reply::<Unload>()],
+        )
+        .route(
+            "/api/v1/models/download",
+            post(downloads::start),
+            [Doc::post("Download a model")
+                .body::<DownloadRequest>()
+                .reply::<DownloadJob>()],
+        )
+        .route(
+            "/api/v1/models/download/status/{id}",
+            get(downloads::status),
+            [Doc::get("Look at a download").reply::<DownloadJob>()],
         )
 }
 
