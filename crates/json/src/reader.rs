@@ -8,11 +8,11 @@ use serde::{
     },
     forward_to_deserialize_any,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{
     error::{Error, Problem},
-    text::parse,
+    text::{parse, parse_edited, parse_python},
 };
 
 /// A `T` of a value. Where an integer is wanted, one that is written `100.0` or `1e2` is one too, as
@@ -36,6 +36,47 @@ pub fn read<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, Error> {
 pub fn read_document<T: DeserializeOwned>(document: &[u8]) -> Result<T, Error> {
     let value = parse(document).map_err(|error| Error::syntax(&error))?;
     read(&value)
+}
+
+/// A `T` of a file that people edit, as [`parse_edited`] reads it.
+///
+/// # Errors
+///
+/// The file is no JSON, or not of the wanted form.
+pub fn read_edited<T: DeserializeOwned>(file: &[u8]) -> Result<T, Error> {
+    let value = parse_edited(file).map_err(|error| Error::syntax(&error))?;
+    read(&value)
+}
+
+/// A `T` of a file of a model's folder, as [`parse_python`] reads it.
+///
+/// # Errors
+///
+/// The file is no JSON, or not of the wanted form.
+pub fn read_python<T: DeserializeOwned>(file: &[u8]) -> Result<T, Error> {
+    let value = parse_python(file).map_err(|error| Error::syntax(&error))?;
+    read(&value)
+}
+
+/// An object that stands as text within another text, such as the arguments of a tool call.
+///
+/// # Errors
+///
+/// The text is no JSON, or no object.
+pub fn read_object(text: &str) -> Result<Map<String, Value>, Error> {
+    read_document(text.as_bytes())
+}
+
+/// The arguments of a tool call. Some models and clients leave out those of a tool that takes none.
+///
+/// # Errors
+///
+/// The text is neither empty nor an object.
+pub fn read_arguments(text: &str) -> Result<Map<String, Value>, Error> {
+    if text.trim().is_empty() {
+        return Ok(Map::new());
+    }
+    read_object(text)
 }
 
 /// A `T` of the pairs of a query string, whose numbers and booleans are text. A name without a value
@@ -156,7 +197,7 @@ impl<'de> Reader<'de> {
     /// The fields of an object, one after the other.
     fn fields(
         self,
-        fields: &'de serde_json::Map<String, Value>,
+        fields: &'de Map<String, Value>,
     ) -> MapDeserializer<'de, impl Iterator<Item = (&'de str, Self)>, Problem> {
         let fields = fields.iter();
         MapDeserializer::new(fields.map(move |(name, value)| (name.as_str(), self.within(value))))
@@ -504,6 +545,38 @@ mod tests {
         );
         let read = read_document::<Body>(b"\xef\xbb\xbf{\"least\": 1.0}").unwrap();
         assert_eq!(read.least, Some(1));
+    }
+
+    #[test]
+    fn arguments_are_an_object_or_left_out() {
+        for (text, object) in [
+            ("", json!({})),
+            (" \n", json!({})),
+            ("{\"a\": 1.0}", json!({"a": 1.0})),
+            (" {\"a\": \"\\ud83d\"}", json!({"a": "\u{fffd}"})),
+        ] {
+            assert_eq!(Value::from(read_arguments(text).unwrap()), object, "{text}");
+        }
+        for (text, message) in [
+            ("[1]", "expected an object, got a list"),
+            ("null", "expected an object, got null"),
+            ("\"{}\"", "expected an object, got a string"),
+        ] {
+            assert_eq!(read_arguments(text).unwrap_err().to_string(), message);
+        }
+        assert!(read_arguments("{\"a\": 1,}").is_err());
+        assert!(read_object("").is_err());
+    }
+
+    #[test]
+    fn files_are_read_as_their_writers_write_them() {
+        let edited = b"{\"least\": 1.0, // one\n}";
+        assert_eq!(read_edited::<Body>(edited).unwrap().least, Some(1));
+        assert_eq!(read_python::<Body>(edited).unwrap().least, Some(1));
+        let python = b"{\"least\": 1.0, \"size\": Infinity}";
+        assert_eq!(read_python::<Body>(python).unwrap().least, Some(1));
+        assert!(read_edited::<Body>(python).is_err());
+        assert!(read_document::<Body>(edited).is_err());
     }
 
     #[test]

@@ -180,7 +180,7 @@ fn read(path: &Path) -> Result<Vec<NamedKey>, ApiKeysError> {
         reason,
     };
     let document: Document =
-        macmlx_json::read_document(&bytes).map_err(|error| unreadable(error.to_string()))?;
+        macmlx_json::read_edited(&bytes).map_err(|error| unreadable(error.to_string()))?;
     document
         .keys
         .into_iter()

@@ -112,9 +112,7 @@ pub(crate) fn update(
     if let Some((key, reason)) = wrong.or_else(|| setting::find_broken(&settings, &changes)) {
         return Err(Error::Invalid { key, reason });
     }
-    let mut text = format!("{:#}", Value::Object(document));
-    text.push('\n');
-    state_file::write(path, text.as_bytes()).map_err(failed)?;
+    state_file::write_edited(path, document).map_err(failed)?;
     Ok(settings)
 }
 
@@ -129,7 +127,7 @@ pub(crate) fn read_document(path: &Path) -> Result<Map<String, Value>, Error> {
             });
         }
     };
-    macmlx_json::read_document(&bytes).map_err(|_| Error::Unreadable { path: path.into() })
+    macmlx_json::read_edited(&bytes).map_err(|_| Error::Unreadable { path: path.into() })
 }
 
 /// What a document says, and each key whose value has the wrong type.
@@ -189,6 +187,7 @@ pub(crate) fn merge(target: &mut Map<String, Value>, changes: &Map<String, Value
 
 #[cfg(test)]
 mod tests {
+    use macmlx_test_support::{Source, ways_of_writing};
     use serde_json::json;
 
     use super::*;
@@ -220,6 +219,20 @@ mod tests {
         assert_eq!(loaded.settings.hf_endpoint, "https://hf-mirror.com");
         assert_eq!(loaded.settings.max_resident_memory_gb, Some(12.0));
         assert!(loaded.warnings.is_empty());
+    }
+
+    #[test]
+    fn the_file_is_read_however_people_write_it() {
+        let document = json!({"serverPort": 8123, "serverAPIKey": "k", "maxResidentMemoryGB": 12});
+        for (way, bytes) in ways_of_writing(&document, Source::Edited) {
+            let (_folder, path) = file_with("");
+            fs::write(&path, bytes).unwrap();
+            let settings = load(&path).unwrap().settings;
+            assert_eq!(settings.server_port, 8123, "{way}");
+            assert_eq!(settings.api_key(), Some("k"), "{way}");
+            let patched = patch(&path, &json!({"serverPort": 8124})).unwrap();
+            assert_eq!(patched.max_resident_memory_gb, Some(12.0), "{way}");
+        }
     }
 
     #[test]

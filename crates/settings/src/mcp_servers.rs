@@ -245,7 +245,7 @@ impl McpServers {
             return Ok(Document::default());
         }
         let mut whole: Map<String, Value> =
-            macmlx_json::read_document(&bytes).map_err(|error| unreadable(error.to_string()))?;
+            macmlx_json::read_edited(&bytes).map_err(|error| unreadable(error.to_string()))?;
         let servers = match whole.get_mut(SERVERS).map(Value::take) {
             None => Map::new(),
             Some(Value::Object(servers)) => servers,
@@ -257,9 +257,7 @@ impl McpServers {
     fn write(&self, document: Document) -> Result<(), McpServersError> {
         let Document { mut whole, servers } = document;
         whole.insert(SERVERS.into(), Value::Object(servers));
-        let mut text = format!("{:#}", Value::Object(whole));
-        text.push('\n');
-        state_file::write(&self.path, text.as_bytes()).map_err(|source| McpServersError::Io {
+        state_file::write_edited(&self.path, whole).map_err(|source| McpServersError::Io {
             path: self.path.clone(),
             source,
         })

@@ -290,8 +290,7 @@ impl ModelParametersFolder {
         if before != parameters.alias {
             self.rename(id, before.as_deref(), parameters.alias.as_deref())?;
         }
-        let text = format!("{:#}\n", Value::Object(document));
-        state_file::write(path, text.as_bytes()).map_err(|source| Error::Io {
+        state_file::write_edited(path, document).map_err(|source| Error::Io {
             path: path.into(),
             source,
         })?;

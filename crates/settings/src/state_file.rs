@@ -8,6 +8,8 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use serde_json::{Map, Value};
+
 /// Replaces `path` atomically: temporary file beside it, fsync, rename. New files are readable by
 /// their owner only, existing ones keep their mode.
 pub fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
@@ -50,11 +52,28 @@ pub fn lock(path: &Path) -> io::Result<File> {
 
 /// Moves a file that cannot be read out of the way, keeping its contents; returns where it is now.
 pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
+    let aside = free_name(path, "unreadable");
+    fs::rename(path, &aside)?;
+    Ok(aside)
+}
+
+/// Replaces a file that people edit. Comments in it would be lost, so a file that has some is copied
+/// first.
+pub(crate) fn write_edited(path: &Path, document: Map<String, Value>) -> io::Result<()> {
+    if fs::read(path).is_ok_and(|before| macmlx_json::has_comments(&before)) {
+        let copy = free_name(path, "commented");
+        fs::copy(path, &copy)?;
+    }
+    write(path, format!("{:#}\n", Value::Object(document)).as_bytes())
+}
+
+/// A name beside a file that nothing has yet.
+fn free_name(path: &Path, word: &str) -> PathBuf {
     let seconds = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |elapsed| elapsed.as_secs());
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".unreadable-{seconds}"));
+    name.push(format!(".{word}-{seconds}"));
     let mut aside = path.with_file_name(&name);
     let mut attempt = 1;
     while aside.exists() {
@@ -63,8 +82,7 @@ pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
         aside = path.with_file_name(other);
         attempt += 1;
     }
-    fs::rename(path, &aside)?;
-    Ok(aside)
+    aside
 }
 
 #[cfg(test)]

@@ -3,3 +3,7 @@
 pub mod golden;
 pub mod hub_double;
 pub mod sse;
+
+mod ways_of_writing;
+
+pub use ways_of_writing::{Source, ways_of_writing};

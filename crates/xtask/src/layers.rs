@@ -13,7 +13,7 @@ use crate::{shell, workspace};
 const EDGES: &[(&str, &[&str])] = &[
     ("inference", &[]),
     ("json", &[]),
-    ("output", &["inference"]),
+    ("output", &["inference", "json"]),
     ("chat", &["inference", "output", "json"]),
     ("fit", &[]),
     ("models", &["fit", "json"]),
@@ -24,7 +24,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("store", &["inference", "settings", "fit", "gguf", "json"]),
     ("protocol", &["inference", "json"]),
     ("server", &["protocol", "inference"]),
-    ("mcp", &["inference", "settings"]),
+    ("mcp", &["inference", "settings", "json"]),
     (
         "control",
         &["store", "settings", "mcp", "inference", "json", "fit"],

@@ -1,3 +1,6 @@
+use macmlx_test_support::{Source, ways_of_writing};
+use serde_json::json;
+
 use super::*;
 
 fn servers_with(contents: &str) -> (tempfile::TempDir, McpServers) {
@@ -158,4 +161,40 @@ fn commands_are_expanded_where_they_run() {
     );
     let error = servers.expand(&command, &BTreeMap::new()).unwrap_err();
     assert!(error.to_string().contains("`env.PLACE`"), "{error}");
+}
+
+#[test]
+fn the_file_is_read_however_people_write_it() {
+    let document = json!({"mcpServers": {"a": {"command": "x", "args": ["// no comment,"]}}});
+    for (way, bytes) in ways_of_writing(&document, Source::Edited) {
+        let (_folder, servers) = servers_with("");
+        fs::write(servers.path(), bytes).unwrap();
+        let loaded = servers.load().unwrap();
+        let McpServerKind::Stdio(command) = &loaded[0].kind else {
+            panic!("{way}: {loaded:?}");
+        };
+        assert_eq!(command.args, ["// no comment,"], "{way}");
+    }
+}
+
+#[test]
+fn comments_are_kept_in_a_copy() {
+    let before = "{\"mcpServers\": {\"a\": {\"command\": \"x\"}, // mine\n}}";
+    let (folder, servers) = servers_with(before);
+    for is_enabled in [false, true] {
+        let edit = McpServerEdit {
+            command: "x".into(),
+            args: Vec::new(),
+            env: None,
+            is_enabled: Some(is_enabled),
+        };
+        servers.put("a", edit).unwrap();
+    }
+    let texts: Vec<String> = fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap())
+        .filter(|text| text.contains("mine"))
+        .collect();
+    assert_eq!(texts, [before]);
+    assert_eq!(written(&servers)["mcpServers"]["a"]["command"], "x");
 }
