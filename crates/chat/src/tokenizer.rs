@@ -83,14 +83,21 @@ impl Tokenizer {
             model: model.into(),
             reason,
         };
-        let path = model_dir.join("tokenizer.json");
-        let mut inner = tokenizers::Tokenizer::from_file(&path)
-            .map_err(|error| fail(format!("tokenizer.json cannot be used: {error}")))?;
+        let unusable =
+            |error: &dyn fmt::Display| fail(format!("tokenizer.json cannot be used: {error}"));
+        let file =
+            std::fs::read(model_dir.join("tokenizer.json")).map_err(|error| unusable(&error))?;
+        let mut inner = tokenizers::Tokenizer::from_bytes(&file)
+            .or_else(|error| match macmlx_json::parse_python(&file) {
+                Ok(mended) => tokenizers::Tokenizer::from_bytes(mended.to_string()),
+                Err(_) => Err(error),
+            })
+            .map_err(|error| unusable(&error))?;
         // Limits made for training would silently cut prompts.
         inner.with_padding(None);
         inner
             .with_truncation(None)
-            .map_err(|error| fail(format!("tokenizer.json cannot be used: {error}")))?;
+            .map_err(|error| unusable(&error))?;
 
         let decoding = Decoding::of(inner.get_decoder()).map_err(fail)?;
         let added = inner.get_added_tokens_decoder();

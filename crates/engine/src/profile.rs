@@ -81,8 +81,7 @@ fn read_json<T: serde::de::DeserializeOwned>(
     };
     let path: &Path = &card.path.join(name);
     match std::fs::read(path) {
-        Ok(bytes) => macmlx_json::parse_python(&bytes)
-            .and_then(serde_json::from_value)
+        Ok(bytes) => macmlx_json::read_python(&bytes)
             .map(Some)
             .map_err(|error| unusable(format!("{name} is not valid: {error}"))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),

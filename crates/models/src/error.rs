@@ -11,7 +11,13 @@ pub enum ModelError {
         source: std::io::Error,
     },
     #[error("config.json is not valid: {0}")]
-    Config(#[from] serde_json::Error),
+    Config(#[from] macmlx_json::Error),
+    /// Another JSON file of the folder.
+    #[error("{path} is not valid: {source}")]
+    File {
+        path: PathBuf,
+        source: macmlx_json::Error,
+    },
     #[error("architecture `{0}` is not supported")]
     UnknownArchitecture(String),
     /// A known setting of a config that this version cannot honour.

@@ -11,7 +11,7 @@ use crate::{
     arch::EncoderArchitecture,
     compute::Compute,
     encoder::{AnswerTokens, Head, Reader, SentenceModules},
-    weights::{Quantization, Weights, load_arrays, read_text},
+    weights::{Quantization, Weights, load_arrays, read_json},
 };
 
 /// How to load.
@@ -209,9 +209,7 @@ impl Checkpoint {
         options: &LoadOptions,
         mut known: impl Iterator<Item = &'static str>,
     ) -> Result<Self> {
-        let text = read_text(&folder.join("config.json"))?;
-        let config: Map<String, Value> =
-            serde_json::from_value(macmlx_json::parse_python(text.as_bytes())?)?;
+        let config: Map<String, Value> = read_json(&folder.join("config.json"))?;
         let model_type = match config.get("model_type") {
             Some(Value::String(model_type)) => model_type.clone(),
             _ => {

@@ -16,6 +16,7 @@ use macmlx_models::{
     AnswerTokens, Encoder, EncoderOptions, EncoderText, LoadedEncoder, ModelError, encoder_types,
     load_encoder, model_types,
 };
+use macmlx_test_support::{Source, ways_of_writing};
 use mlx_rs::{Array, ops};
 use serde_json::{Value, json};
 
@@ -381,4 +382,30 @@ fn facts_of_encoders() {
     assert_eq!(more, 4 * (32 * 16 + 16));
     assert_eq!(with_dense.encoder.features(), 16);
     assert_eq!(with_dense.encoder.vocab_size(), 64);
+}
+
+#[test]
+fn files_of_a_folder_are_read_however_they_are_written() {
+    let _turn = mlx();
+    let folder = encoder("bert");
+    modules(&folder, &[("", "Transformer"), ("1_Pooling", "Pooling")]);
+    let index = json!({"weight_map": {"any": "model.safetensors"}}).to_string();
+    fs::write(folder.path.join("model.safetensors.index.json"), index).unwrap();
+    let plain = read(&*load(&folder).unwrap().encoder);
+    for name in [
+        "config.json",
+        "modules.json",
+        "1_Pooling/config.json",
+        "model.safetensors.index.json",
+    ] {
+        let path = folder.path.join(name);
+        let text = fs::read_to_string(&path).unwrap();
+        let document: Value = serde_json::from_str(&text).unwrap();
+        for (way, bytes) in ways_of_writing(&document, Source::Model) {
+            fs::write(&path, bytes).unwrap();
+            let loaded = load(&folder).unwrap_or_else(|error| panic!("{name}, {way}: {error}"));
+            assert_eq!(read(&*loaded.encoder), plain, "{name}, {way}");
+        }
+        fs::write(path, text).unwrap();
+    }
 }

@@ -10,7 +10,8 @@ use std::{fs, ops::ControlFlow, path::Path};
 
 use macmlx_inference::{InferenceError, Modelfile, NewModel};
 use macmlx_store::models::{self, CopyError, Library, RemoveError, State};
-use serde_json::Value;
+use macmlx_test_support::{Source, ways_of_writing};
+use serde_json::{Value, json};
 
 fn put_model(folder: &Path) {
     fs::create_dir_all(folder).unwrap();
@@ -380,4 +381,63 @@ fn a_description_is_what_the_files_say() {
     let full = models::describe(&library.resolve("model").unwrap());
     assert_eq!(full.generation_config["top_k"], 5);
     assert_eq!(full.license.as_deref(), Some("Do as you like."));
+}
+
+#[test]
+fn files_of_a_folder_are_read_however_they_are_written() {
+    let config = json!({
+        "model_type": "bert", "max_position_embeddings": 512, "vocab_size": 100,
+        "quantization": {"group_size": 64, "bits": 4},
+    });
+    let files = [
+        ("config.json", config),
+        (
+            "model.safetensors.index.json",
+            json!({"metadata": {"total_size": 8}, "weight_map": {"a.weight": "model.safetensors"}}),
+        ),
+        ("tokenizer_config.json", json!({"model_max_length": 256})),
+        ("sentence_bert_config.json", json!({"max_seq_length": 128})),
+        (
+            "config_sentence_transformers.json",
+            json!({"model_type": "SentenceTransformer"}),
+        ),
+        (
+            "modules.json",
+            json!([{"idx": 0, "path": "", "type": "x.Transformer"}, {"idx": 1, "type": "x.LogitScore"}]),
+        ),
+        (
+            "modelfile.json",
+            json!({"from": "x", "system": "s", "parameters": {"top_k": 40}}),
+        ),
+        ("macmlx.json", json!({"task": "embed"})),
+    ];
+    let root = tempfile::tempdir().unwrap();
+    let library = Library::new(root.path());
+    let folder = root.path().join("model");
+    // Each settles something only where those after it are not there.
+    for (count, (name, document)) in files.iter().enumerate() {
+        let mut plain = None;
+        for (way, bytes) in ways_of_writing(document, Source::Model) {
+            if folder.exists() {
+                fs::remove_dir_all(&folder).unwrap();
+            }
+            put_model(&folder);
+            for (name, document) in &files[..count] {
+                fs::write(folder.join(name), document.to_string()).unwrap();
+            }
+            fs::write(folder.join(name), bytes).unwrap();
+            let State::Complete(card) = library.find("model").unwrap().state else {
+                panic!("{name}, {way}: {}", reason(&library, "model"));
+            };
+            let read = (
+                card.task,
+                card.context_length,
+                card.quantization,
+                card.parameters,
+                card.modelfile,
+            );
+            let plain = plain.get_or_insert_with(|| read.clone());
+            assert_eq!(*plain, read, "{name}, {way}");
+        }
+    }
 }

@@ -124,8 +124,8 @@ impl Shape {
         if self.text_arguments {
             return text.into();
         }
-        match serde_json::from_str(text) {
-            Ok(object @ Value::Object(_)) => object,
+        match macmlx_json::read_object(text) {
+            Ok(object) => Value::Object(object),
             _ if self.wraps_arguments => json!({"arguments": text}),
             _ => text.into(),
         }

@@ -105,10 +105,10 @@ pub(crate) fn read_json(
     name: &str,
     model: &str,
 ) -> Result<Option<Value>, InferenceError> {
-    let Some(text) = read_text(model_dir, name, model)? else {
+    let Some(text) = read_bytes(model_dir, name, model)? else {
         return Ok(None);
     };
-    macmlx_json::parse_python(text.as_bytes())
+    macmlx_json::parse_python(&text)
         .map(Some)
         .map_err(|error| InferenceError::ModelLoad {
             model: model.into(),
@@ -122,8 +122,17 @@ pub(crate) fn read_text(
     name: &str,
     model: &str,
 ) -> Result<Option<String>, InferenceError> {
-    match fs::read_to_string(model_dir.join(name)) {
-        Ok(text) => Ok(Some(text)),
+    let bytes = read_bytes(model_dir, name, model)?;
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+fn read_bytes(
+    model_dir: &Path,
+    name: &str,
+    model: &str,
+) -> Result<Option<Vec<u8>>, InferenceError> {
+    match fs::read(model_dir.join(name)) {
+        Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(InferenceError::ModelLoad {
             model: model.into(),

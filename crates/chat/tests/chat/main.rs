@@ -22,3 +22,4 @@ mod model_output;
 mod templates;
 mod tokenizers;
 mod walks;
+mod ways_of_writing;

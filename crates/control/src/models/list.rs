@@ -310,6 +310,6 @@ fn modified_unix(entry: &Entry) -> u64 {
 
 fn commit(folder: &Path) -> Option<String> {
     let bytes = fs::read(folder.join(META)).ok()?;
-    let meta: Value = serde_json::from_slice(&bytes).ok()?;
+    let meta: Value = macmlx_json::parse(&bytes).ok()?;
     Some(meta["commitSHA"].as_str()?.to_owned())
 }

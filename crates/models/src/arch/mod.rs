@@ -103,7 +103,7 @@ macro_rules! architectures {
             $($(
                 if $module::$model::MODEL_TYPES.contains(&model_type) {
                     macmlx_fit::fill_in(&mut config, &$module::$model::left_out());
-                    let config = serde_json::from_value(config)?;
+                    let config = macmlx_json::read(&config)?;
                     return Ok(Box::new($module::$model::build(config, weights)?));
                 }
             )?)+
@@ -118,7 +118,7 @@ macro_rules! architectures {
         ) -> Result<Box<dyn Encoder>> {
             $($(
                 if $module::$encoder::MODEL_TYPES.contains(&model_type) {
-                    return builder.build::<$module::$encoder>(&serde_json::from_value(config)?);
+                    return builder.build::<$module::$encoder>(&macmlx_json::read(&config)?);
                 }
             )?)+
             Err(ModelError::UnknownArchitecture(model_type.to_owned()))

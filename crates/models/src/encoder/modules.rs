@@ -12,7 +12,7 @@ use crate::{
     ModelError, Result,
     compute::Compute,
     layers::{Activation, LayerNorm, Linear},
-    weights::{Weights, load_arrays, read_text},
+    weights::{Weights, load_arrays, read_json},
 };
 
 const MODULES: &str = "modules.json";
@@ -42,7 +42,7 @@ impl Module {
 
     fn config<T: DeserializeOwned>(&self) -> Result<T> {
         let path = self.folder.join("config.json");
-        Ok(serde_json::from_str(&read_text(&path)?)?)
+        read_json(&path)
     }
 
     fn unsupported(&self, reason: impl Into<String>) -> ModelError {
@@ -106,7 +106,7 @@ impl SentenceModules {
         if !path.is_file() {
             return Ok(None);
         }
-        let mut modules: Vec<Module> = serde_json::from_str(&read_text(&path)?)?;
+        let mut modules: Vec<Module> = read_json(&path)?;
         for module in &mut modules {
             module.folder = folder.join(&module.path);
         }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use mlx_rs::Array;
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::{ModelError, Result};
 
@@ -35,12 +35,8 @@ pub(crate) fn load_arrays(folder: &Path) -> Result<HashMap<String, Array>> {
 fn shards(folder: &Path) -> Result<Vec<PathBuf>> {
     let index = folder.join(INDEX);
     if index.is_file() {
-        let text = read(&index)?;
-        let index: Index = serde_json::from_str(&text).map_err(|error| ModelError::WeightFile {
-            path: index.clone(),
-            reason: error.to_string(),
-        })?;
-        let names: BTreeSet<_> = index.weight_map.into_values().collect();
+        let Index { weight_map } = read_json(&index)?;
+        let names: BTreeSet<_> = weight_map.into_values().collect();
         let paths: Vec<_> = names.iter().map(|name| folder.join(name)).collect();
         return match paths.iter().find(|path| !path.is_file()) {
             Some(path) => Err(ModelError::WeightFile {
@@ -72,8 +68,13 @@ fn shards(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-pub(crate) fn read(path: &Path) -> Result<String> {
-    fs::read_to_string(path).map_err(|source| ModelError::Read {
+/// A JSON file of a model's folder.
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    let text = fs::read(path).map_err(|source| ModelError::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    macmlx_json::read_python(&text).map_err(|source| ModelError::File {
         path: path.to_owned(),
         source,
     })

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use macmlx_fit::Holding;
 use mlx_rs::{Array, Dtype, ops};
 
-pub(crate) use self::files::{load_arrays, read as read_text};
+pub(crate) use self::files::{load_arrays, read_json};
 pub(crate) use self::quantization::Quantization;
 use crate::{ModelError, Result, compute::Compute};
 

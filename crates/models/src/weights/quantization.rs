@@ -108,7 +108,7 @@ impl Quantization {
 }
 
 fn layer(name: &str, value: &Value) -> Result<Layer> {
-    let layer = Layer::deserialize(value)?;
+    let layer: Layer = macmlx_json::read(value).map_err(|error| error.below(name))?;
     if layer.mode != "affine" {
         return Err(ModelError::unsupported(
             format!("{name}.mode = {}", layer.mode),

@@ -9,7 +9,7 @@ pub(super) fn read(path: &Path) -> Result<Conversation, Error> {
         path: path.into(),
         source,
     })?;
-    serde_json::from_slice(&bytes).map_err(|error| Error::Unreadable {
+    macmlx_json::read_document(&bytes).map_err(|error| Error::Unreadable {
         path: path.into(),
         reason: error.to_string(),
     })

@@ -72,7 +72,7 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    match serde_json::from_slice(&text) {
+    match macmlx_json::read_document(&text) {
         Ok(value) => Ok(Some(value)),
         Err(error) => {
             let aside = state_file::set_aside(path)?;

@@ -35,7 +35,7 @@ pub(super) fn modelfile(folder: &Path) -> Result<Option<Arc<Modelfile>>, String>
     if !path.is_file() {
         return Ok(None);
     }
-    serde_json::from_value(json(&path))
+    macmlx_json::read(&json(&path))
         .map(|modelfile| Some(Arc::new(modelfile)))
         .map_err(|error| format!("{FILE} is damaged: {error}"))
 }

@@ -98,9 +98,8 @@ pub(super) fn describe(id: &str, folder: &Path, stamp: Stamp) -> Entry {
 }
 
 fn card(id: &str, folder: &Path, stamp: Stamp) -> Result<ModelCard, String> {
-    let text =
-        fs::read_to_string(folder.join("config.json")).map_err(|_| without_config(folder))?;
-    let config = macmlx_json::parse_python(text.as_bytes())
+    let text = fs::read(folder.join("config.json")).map_err(|_| without_config(folder))?;
+    let config = macmlx_json::parse_python(&text)
         .map_err(|error| format!("config.json is damaged: {error}"))?;
     let facts = config::facts(&config)?;
     let weights = weights::inspect(folder, &facts.quantization)?;
@@ -112,7 +111,7 @@ fn card(id: &str, folder: &Path, stamp: Stamp) -> Result<ModelCard, String> {
         ModelTask::Generate => facts.context_length,
         ModelTask::Embed | ModelTask::Rerank => task::encoder_length(folder, &config)?,
     };
-    let identity = text + &create::identity(folder);
+    let identity = String::from_utf8_lossy(&text).into_owned() + &create::identity(folder);
     let digest = digest::digest(&identity, &weights.files).map_err(|error| error.to_string())?;
     Ok(ModelCard {
         id: id.to_owned(),

@@ -104,7 +104,7 @@ fn positions(config: &Value) -> Option<u64> {
 fn read_stated(folder: &Path) -> Result<Option<ModelTask>, String> {
     match &json(folder, FILE)?["task"] {
         Value::Null => Ok(None),
-        task => serde_json::from_value(task.clone()).map(Some).map_err(|_| {
+        task => macmlx_json::read(task).map(Some).map_err(|_| {
             format!("`task` in {FILE} is {task}, but can only be one of: generate, embed, rerank")
         }),
     }

@@ -12,7 +12,6 @@ use safetensors::{
     Dtype,
     tensor::{Metadata, TensorInfo},
 };
-use serde_json::Value;
 
 use super::config::short_dtype;
 
@@ -60,9 +59,9 @@ pub(super) fn inspect(folder: &Path, quantization: &Quantization) -> Result<Weig
 fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let index = folder.join(INDEX);
     let names: BTreeSet<String> = if index.is_file() {
-        let text = fs::read_to_string(&index).map_err(|error| format!("{INDEX}: {error}"))?;
-        let index: Value =
-            serde_json::from_str(&text).map_err(|error| format!("{INDEX}: {error}"))?;
+        let text = fs::read(&index).map_err(|error| format!("{INDEX}: {error}"))?;
+        let index =
+            macmlx_json::parse_python(&text).map_err(|error| format!("{INDEX}: {error}"))?;
         let map = index["weight_map"]
             .as_object()
             .ok_or_else(|| format!("{INDEX} has no weight_map"))?;
