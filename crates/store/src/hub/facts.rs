@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::wire::to_count;
+
 /// Sizes and form of a model, as far as its listing shows them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Facts {
@@ -26,8 +28,7 @@ pub(super) fn facts(
         Value::Null => &config["quantization_config"],
         section => section,
     };
-    let bits = section["bits"]
-        .as_u64()
+    let bits = to_count(&section["bits"])
         .or_else(|| tags.iter().find_map(|tag| bits(tag)))
         .or_else(|| name.split(['-', '_']).find_map(bits));
     let mode = section["mode"]
@@ -41,11 +42,12 @@ pub(super) fn facts(
                 .find(|mode| name.split(['-', '_']).any(|part| part == *mode))
                 .map(str::to_owned)
         });
-    let group_size = section["group_size"].as_u64().unwrap_or(64).max(1);
+    let group_size = to_count(&section["group_size"]).unwrap_or(64).max(1);
     let size_bytes = counts
         .iter()
-        .map(|(dtype, count)| Some(count * bits_of(dtype)? / 8))
-        .sum::<Option<u64>>()
+        .try_fold(0_u64, |sum, (dtype, count)| {
+            Some(sum.saturating_add(count.saturating_mul(bits_of(dtype)?) / 8))
+        })
         .filter(|size| *size > 0);
     let is_packed = counts.contains_key("U32");
     let dtype = counts
@@ -73,13 +75,13 @@ fn parameters(counts: &BTreeMap<String, u64>, bits: Option<u64>, group_size: u64
     let plain: u64 = counts
         .iter()
         .filter(|(dtype, _)| *dtype != "U32")
-        .map(|(_, count)| count)
-        .sum();
+        .fold(0, |sum, (_, count)| sum.saturating_add(*count));
     match counts.get("U32") {
         None => Some(plain),
         Some(packed) => {
-            let values = packed * 32 / bits.filter(|bits| *bits > 0)?;
-            Some(values + plain.saturating_sub(2 * values / group_size))
+            let values = packed.saturating_mul(32) / bits.filter(|bits| *bits > 0)?;
+            let scales = values.saturating_mul(2) / group_size;
+            Some(values.saturating_add(plain.saturating_sub(scales)))
         }
     }
 }

@@ -10,6 +10,7 @@ mod repository;
 mod request;
 mod search;
 mod selection;
+mod wire;
 
 use std::{
     collections::HashMap,

@@ -7,6 +7,7 @@ use super::{
     Error, Hub, Listed, Reference,
     search::Wire,
     selection::{has_extension, hint_without_weights, is_needed},
+    wire,
 };
 
 /// A repository at a commit.
@@ -37,25 +38,31 @@ pub struct RemoteFile {
 struct RepositoryWire {
     #[serde(flatten)]
     model: Wire,
+    #[serde(default, deserialize_with = "wire::text")]
     sha: Option<String>,
     #[serde(default, rename = "cardData")]
     card_data: Value,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "wire::list")]
     siblings: Vec<Sibling>,
 }
 
 #[derive(Debug, Deserialize)]
 struct Sibling {
     rfilename: String,
+    #[serde(default, deserialize_with = "wire::size")]
     size: Option<u64>,
-    #[serde(rename = "blobId")]
+    #[serde(default, rename = "blobId", deserialize_with = "wire::text")]
     blob_id: Option<String>,
+    #[serde(default, deserialize_with = "wire::maybe")]
     lfs: Option<LargeFile>,
 }
 
 #[derive(Debug, Deserialize)]
 struct LargeFile {
+    #[serde(default, deserialize_with = "wire::text")]
     sha256: Option<String>,
+    #[serde(default, deserialize_with = "wire::size")]
+    size: Option<u64>,
 }
 
 impl Hub {
@@ -78,9 +85,16 @@ impl Hub {
         } else {
             self.answer(&url, &id).await?
         };
+        Repository::read(&id, &answer.text)
+    }
+}
+
+impl Repository {
+    /// What the hub's answer about `id` says.
+    fn read(id: &str, answer: &str) -> Result<Self, Error> {
         let unexpected = |reason: String| Error::Unexpected(format!("`{id}`: {reason}"));
-        let wire: RepositoryWire =
-            serde_json::from_str(&answer.text).map_err(|error| unexpected(error.to_string()))?;
+        let wire: RepositoryWire = macmlx_json::read_document(answer.as_bytes())
+            .map_err(|error| unexpected(error.to_string()))?;
         let names: Vec<&str> = wire
             .siblings
             .iter()
@@ -89,16 +103,20 @@ impl Hub {
         let needed: Vec<bool> = names.iter().map(|name| is_needed(name, &names)).collect();
         let mut files = Vec::with_capacity(needed.len());
         for (file, is_needed) in wire.siblings.into_iter().zip(needed) {
-            let size_bytes = file
-                .size
-                .ok_or_else(|| unexpected(format!("no size of {}", file.rfilename)))?;
-            let is_large = file.lfs.is_some();
+            let large = file.lfs.as_ref();
+            let size_bytes = match file.size.or_else(|| large?.size) {
+                Some(size_bytes) => size_bytes,
+                None if is_needed => {
+                    return Err(unexpected(format!("no size of {}", file.rfilename)));
+                }
+                None => 0,
+            };
             files.push(RemoteFile {
                 path: file.rfilename,
                 size_bytes,
-                sha256: file.lfs.and_then(|file| file.sha256),
                 // Of a large file it names the pointer.
-                blob_id: file.blob_id.filter(|_| !is_large),
+                blob_id: file.blob_id.filter(|_| large.is_none()),
+                sha256: file.lfs.and_then(|file| file.sha256),
                 is_needed,
             });
         }
@@ -106,24 +124,23 @@ impl Hub {
         let commit = wire
             .sha
             .ok_or_else(|| unexpected("a model without a commit".into()))?;
-        let listed: Listed = wire.model.into();
-        Ok(Repository {
+        let listed = wire.model.into_listed();
+        let listed = listed.ok_or_else(|| unexpected("a model without a name".into()))?;
+        Ok(Self {
             license: license(&wire.card_data, &listed.tags),
             listed,
             commit,
             files,
         })
     }
-}
 
-impl Repository {
     /// Bytes of the files that are needed.
     pub fn download_bytes(&self) -> u64 {
         self.files
             .iter()
             .filter(|file| file.is_needed)
             .map(|file| file.size_bytes)
-            .sum()
+            .fold(0, u64::saturating_add)
     }
 
     /// Bytes of the weights among them.
@@ -132,7 +149,7 @@ impl Repository {
             .iter()
             .filter(|file| file.is_needed && has_extension(&file.path, "safetensors"))
             .map(|file| file.size_bytes)
-            .sum()
+            .fold(0, u64::saturating_add)
     }
 
     /// The files to download, small ones first: what is wrong with a model shows before gigabytes
@@ -180,9 +197,56 @@ fn license(card: &Value, tags: &[String]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use macmlx_test_support::{Source, ways_of_writing};
     use serde_json::json;
 
     use super::*;
+
+    fn answer() -> Value {
+        json!({
+            "id": "a/b", "sha": "c0", "downloads": 1, "cardData": {"license": "mit"},
+            "siblings": [
+                {"rfilename": "config.json", "size": 20, "blobId": "b0"},
+                {"rfilename": "model.safetensors", "size": 1000,
+                    "lfs": {"sha256": "s0", "size": 1000, "pointerSize": 134}},
+                {"rfilename": "notes.txt"},
+            ],
+        })
+    }
+
+    #[test]
+    fn an_answer_is_read_however_it_is_written() {
+        let plain = Repository::read("a/b", &answer().to_string()).unwrap();
+        assert_eq!(
+            (plain.download_bytes(), plain.weights_bytes()),
+            (1020, 1000)
+        );
+        for (way, bytes) in ways_of_writing(&answer(), Source::Message) {
+            let text = String::from_utf8_lossy(&bytes);
+            assert_eq!(Repository::read("a/b", &text).unwrap(), plain, "{way}");
+        }
+        for (place, value) in [
+            ("/siblings/0/size", json!("20")),
+            ("/siblings/0/size", json!(20.0)),
+            ("/siblings/1/size", json!(null)),
+            ("/siblings/1/size", json!(-1)),
+            ("/siblings/1/lfs/size", json!("many")),
+            ("/siblings/1/lfs/pointerSize", json!("134")),
+            ("/downloads", json!("1")),
+        ] {
+            let mut odd = answer();
+            *odd.pointer_mut(place).unwrap() = value.clone();
+            let read = Repository::read("a/b", &odd.to_string()).unwrap();
+            assert_eq!(read, plain, "{place}: {value}");
+        }
+        let mut odd = answer();
+        odd["siblings"][0]["size"] = json!(null);
+        let error = Repository::read("a/b", &odd.to_string()).unwrap_err();
+        assert!(
+            error.to_string().contains("no size of config.json"),
+            "{error}"
+        );
+    }
 
     #[test]
     fn licences_where_they_are() {

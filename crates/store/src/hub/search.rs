@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::{
     Error, Hub,
     facts::{Facts, facts},
+    wire,
 };
 
 /// What the listing is asked to tell of each model, beside its id.
@@ -72,57 +73,75 @@ pub struct Listed {
     pub facts: Facts,
 }
 
-/// A model in an answer of the hub; mirrors leave out what they like.
+/// A model in an answer of the hub.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Wire {
-    id: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "wire::text")]
+    id: Option<String>,
+    /// The id, as older mirrors call it.
+    #[serde(default, deserialize_with = "wire::text")]
+    model_id: Option<String>,
+    #[serde(default, deserialize_with = "wire::count")]
     downloads: u64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "wire::count")]
     likes: u64,
+    #[serde(default, deserialize_with = "wire::text")]
     last_modified: Option<String>,
+    #[serde(default, deserialize_with = "wire::text")]
     created_at: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "wire::list")]
     tags: Vec<String>,
-    #[serde(rename = "pipeline_tag")]
+    #[serde(default, rename = "pipeline_tag", deserialize_with = "wire::text")]
     pipeline_tag: Option<String>,
-    #[serde(rename = "library_name")]
+    #[serde(default, rename = "library_name", deserialize_with = "wire::text")]
     library_name: Option<String>,
     /// `false`, `"auto"` or `"manual"`.
     #[serde(default)]
     gated: Value,
     #[serde(default)]
     config: Value,
+    #[serde(default, deserialize_with = "wire::maybe")]
     safetensors: Option<Safetensors>,
 }
 
 #[derive(Debug, Deserialize)]
 struct Safetensors {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "wire::counts")]
     parameters: BTreeMap<String, u64>,
 }
 
-impl From<Wire> for Listed {
-    fn from(wire: Wire) -> Self {
-        let counts = wire
-            .safetensors
-            .map(|safetensors| safetensors.parameters)
-            .unwrap_or_default();
-        let name = wire.id.rsplit('/').next().unwrap_or(&wire.id);
-        Self {
-            facts: facts(name, &wire.tags, &wire.config, &counts),
-            is_mlx: wire.library_name.as_deref() == Some("mlx")
-                || wire.tags.iter().any(|tag| tag == "mlx"),
-            is_gated: !matches!(wire.gated, Value::Null | Value::Bool(false)),
-            id: wire.id,
-            downloads: wire.downloads,
-            likes: wire.likes,
-            modified: wire.last_modified.or(wire.created_at),
-            tags: wire.tags,
-            pipeline_tag: wire.pipeline_tag,
-        }
+impl Wire {
+    /// `None`: it has no name.
+    pub(super) fn into_listed(self) -> Option<Listed> {
+        let id = self.id.or(self.model_id)?;
+        let counts = self.safetensors.map(|safetensors| safetensors.parameters);
+        let name = id.rsplit('/').next().unwrap_or(&id);
+        Some(Listed {
+            facts: facts(name, &self.tags, &self.config, &counts.unwrap_or_default()),
+            is_mlx: self.library_name.as_deref() == Some("mlx")
+                || self.tags.iter().any(|tag| tag == "mlx"),
+            is_gated: match &self.gated {
+                Value::Null | Value::Bool(false) => false,
+                Value::String(text) => !matches!(text.as_str(), "" | "false"),
+                _ => true,
+            },
+            id,
+            downloads: self.downloads,
+            likes: self.likes,
+            modified: self.last_modified.or(self.created_at),
+            tags: self.tags,
+            pipeline_tag: self.pipeline_tag,
+        })
     }
+}
+
+/// The models of an answer. One that has no name is left out.
+fn read_models(answer: &str) -> Result<Vec<Listed>, Error> {
+    let models: Vec<Value> = macmlx_json::read_document(answer.as_bytes())
+        .map_err(|error| Error::Unexpected(format!("a list of models: {error}")))?;
+    let models = wire::to_list::<Wire>(&models.into());
+    Ok(models.into_iter().filter_map(Wire::into_listed).collect())
 }
 
 impl Hub {
@@ -158,16 +177,93 @@ impl Hub {
             }
         }
         let answer = self.recent_answer(&url, "the list of models").await?;
-        let models: Vec<Wire> = serde_json::from_str(&answer.text)
-            .map_err(|error| Error::Unexpected(format!("a list of models: {error}")))?;
+        let models = read_models(&answer.text)?;
         let next_cursor = answer.next.and_then(|next| {
             next.query_pairs()
                 .find(|(name, _)| name == "cursor")
                 .map(|(_, cursor)| cursor.into_owned())
         });
         Ok(Page {
-            models: models.into_iter().map(Into::into).collect(),
+            models,
             next_cursor,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use macmlx_test_support::{Source, ways_of_writing};
+    use serde_json::json;
+
+    use super::*;
+
+    fn model() -> Value {
+        json!({
+            "id": "a/b-4bit", "downloads": 12, "likes": 3, "lastModified": "2026-01-01T00:00:00Z",
+            "tags": ["mlx"], "pipeline_tag": "text-generation", "library_name": "mlx",
+            "gated": false, "config": {"quantization": {"bits": 4, "group_size": 64}},
+            "safetensors": {"parameters": {"U32": 80, "BF16": 27}, "total": 107},
+        })
+    }
+
+    #[test]
+    fn a_list_is_read_however_it_is_written() {
+        let plain = read_models(&json!([model()]).to_string()).unwrap();
+        assert_eq!((plain[0].downloads, plain[0].likes), (12, 3));
+        assert_eq!(plain[0].facts.parameters, Some(647));
+        for (way, bytes) in ways_of_writing(&json!([model()]), Source::Message) {
+            let text = String::from_utf8_lossy(&bytes);
+            assert_eq!(read_models(&text).unwrap(), plain, "{way}");
+        }
+        for (field, value) in [
+            ("downloads", json!("12")),
+            ("downloads", json!(12.5)),
+            ("likes", json!("3.0")),
+            ("gated", json!("false")),
+            ("gated", json!(null)),
+            ("modelId", json!(null)),
+            ("createdAt", json!(5)),
+            ("tags", json!(["mlx", null, 5])),
+            (
+                "safetensors",
+                json!({"parameters": {"U32": "80", "BF16": 27.0, "F8": null, "I8": -5}}),
+            ),
+            (
+                "config",
+                json!({"quantization": {"bits": "4", "group_size": 64.0}}),
+            ),
+        ] {
+            let mut odd = model();
+            odd[field] = value.clone();
+            let read = read_models(&json!([odd]).to_string()).unwrap();
+            assert_eq!(read, plain, "{field}: {value}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_value_costs_only_itself() {
+        for field in model().as_object().unwrap().keys() {
+            for value in [
+                json!(null),
+                json!(-1),
+                json!(""),
+                json!([]),
+                json!({}),
+                json!(true),
+            ] {
+                let mut odd = model();
+                odd[field] = value.clone();
+                let mut unnamed = model();
+                unnamed["id"] = json!(null);
+                let read = read_models(&json!([5, odd, unnamed, model()]).to_string()).unwrap();
+                let expected = if field == "id" { 1 } else { 2 };
+                assert_eq!(read.len(), expected, "{field}: {value}");
+                assert_eq!(read.last().unwrap().downloads, 12);
+            }
+        }
+        let huge = json!([{"id": "a", "safetensors": {"parameters": {"U32": u64::MAX, "F64": u64::MAX}},
+            "config": {"quantization": {"bits": 4}}}]);
+        assert_eq!(read_models(&huge.to_string()).unwrap().len(), 1);
+        assert!(read_models("{\"error\": \"x\"}").is_err());
     }
 }
