@@ -1,7 +1,5 @@
 //! A block that the parser is inside of.
 
-use serde_json::{Map, Value};
-
 use super::{Block, CallPart, Piece, Sink, Tools, formats::Format};
 
 /// A block that is being read.
@@ -45,7 +43,7 @@ impl OpenBlock {
 
     /// Whether the latest call needs no more arguments.
     pub(super) fn has_whole_arguments(&self) -> bool {
-        serde_json::from_str::<Map<String, Value>>(&self.arguments).is_ok()
+        macmlx_json::read_object(&self.arguments).is_ok()
     }
 
     /// Markers that may end a call.
@@ -84,5 +82,27 @@ impl OpenBlock {
         }
         self.spaces.push_str(&text[body.len()..]);
         Piece::Reasoning(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats;
+
+    #[test]
+    fn arguments_are_whole_however_they_are_written() {
+        let format = formats::generic();
+        for (written, is_whole) in [
+            ("", false),
+            ("{\"a\": 1", false),
+            ("[]", false),
+            ("{}", true),
+            ("{\"a\": \"cut \\ud83d\"}", true),
+        ] {
+            let mut block = OpenBlock::new(format, "", &Tools::default());
+            block.note(Piece::ToolCall(CallPart::Arguments(written.into())));
+            assert_eq!(block.has_whole_arguments(), is_whole, "{written}");
+        }
     }
 }

@@ -4,7 +4,6 @@ use macmlx_inference::{
     ChatPrompt, ContentPart, Image, ImageSource, Message, Role, ToolCall as AskedCall,
 };
 use macmlx_store::conversations::{self as store, CallState, Conversation, ToolCall};
-use serde_json::{Map, Value};
 
 /// The result of a call that never had one.
 const CANCELLED: &str = "The call was cancelled.";
@@ -100,7 +99,7 @@ fn calls(message: &store::Message) -> impl Iterator<Item = &ToolCall> {
     message
         .tool_calls
         .iter()
-        .filter(|call| serde_json::from_str::<Map<String, Value>>(arguments(call)).is_ok())
+        .filter(|call| macmlx_json::read_object(arguments(call)).is_ok())
 }
 
 /// JSON text of the arguments object; some models leave it out when it is empty.

@@ -183,7 +183,7 @@ fn compile(schema: &Value) -> Result<(), String> {
         _ => None,
     };
     let options: JsonCompileOptions = options
-        .and_then(|options| serde_json::from_value(options).ok())
+        .and_then(|options| macmlx_json::read(&options).ok())
         .unwrap_or_default();
     let builder = GrammarBuilder::new(None, ParserLimits::default());
     let compiled = llguidance::panic_utils::catch_unwind(std::panic::AssertUnwindSafe(|| {

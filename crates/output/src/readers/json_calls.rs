@@ -125,9 +125,9 @@ impl JsonCalls {
                 };
                 let after = rest[len..].trim_start();
                 let colon = rest.len() - after.len();
-                match (serde_json::from_str(&rest[..len]), after.chars().next()) {
+                match (read_text(&rest[..len]), after.chars().next()) {
                     (_, None) => Step::Wait,
-                    (Ok(key), Some(':')) => {
+                    (Some(key), Some(':')) => {
                         self.state = State::Value(key, self.value_end(), 0);
                         Step::Took(skipped + colon + 1)
                     }
@@ -207,8 +207,7 @@ impl JsonCalls {
         let object = &mut self.object;
         match key {
             "name" | "tool_name" | "function" if object.name.is_none() => {
-                let name: Option<String> = serde_json::from_str(value).ok();
-                let Some(name) = name.filter(|name| !name.is_empty()) else {
+                let Some(name) = read_text(value).filter(|name| !name.is_empty()) else {
                     return false;
                 };
                 if self
@@ -334,13 +333,18 @@ fn string_len(text: &str) -> Option<usize> {
     None
 }
 
+/// What a JSON string says.
+fn read_text(json: &str) -> Option<String> {
+    macmlx_json::read_document(json.as_bytes()).ok()
+}
+
 /// The text of the arguments object, which some models write as a string or leave out.
 fn object_text(value: &str) -> Option<String> {
     if value == "null" {
         return Some("{}".into());
     }
     let text = if value.starts_with('"') {
-        serde_json::from_str(value).ok()?
+        read_text(value)?
     } else {
         value.to_owned()
     };

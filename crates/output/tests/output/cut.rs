@@ -1,7 +1,7 @@
 //! Outputs that a limit cuts, at each place: what comes is the beginning of what would have come.
 
 use macmlx_output::{CallPart, Ending, OutputParser, Piece, Span, Tools, formats::Kind};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::cases::{cases, formats, joined, tools};
 
@@ -94,7 +94,7 @@ fn a_call_ends_where_its_arguments_are_whole() {
             for span in parser.finish(Ending::Cut) {
                 if was_open && span.piece == Piece::ToolCall(CallPart::End) {
                     let arguments = open.clone().unwrap_or_default();
-                    let read = serde_json::from_str::<Map<String, Value>>(&arguments);
+                    let read = macmlx_json::read_object(&arguments);
                     assert!(read.is_ok(), "{} {:?}", case["name"], &text[..at]);
                 }
                 note(&span.piece, &mut open);

@@ -75,11 +75,7 @@ impl Assembly {
 /// Arguments as an object. Those cut off by `max_tokens` or spoilt by the model are kept as text:
 /// nothing is lost, and no client runs a tool with half of them.
 fn arguments(text: &str) -> Map<String, Value> {
-    if text.trim().is_empty() {
-        return Map::new();
-    }
-    macmlx_json::parse(text.as_bytes())
-        .and_then(serde_json::from_value)
+    macmlx_json::read_arguments(text)
         .unwrap_or_else(|_| Map::from_iter([(INVALID_JSON.to_owned(), text.into())]))
 }
 
@@ -95,6 +91,7 @@ mod tests {
             ("", json!({})),
             (" \n", json!({})),
             (r#"{"b": 1, "a": [2]}"#, json!({"b": 1, "a": [2]})),
+            (r#"{"a": "cut \ud83d"}"#, json!({"a": "cut \u{fffd}"})),
             (
                 r#"{"path": "/etc/ho"#,
                 json!({"INVALID_JSON": "{\"path\": \"/etc/ho"}),

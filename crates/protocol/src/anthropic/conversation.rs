@@ -252,7 +252,7 @@ impl Reader {
             None | Some(Value::Null) => "{}".to_owned(),
             Some(input @ Value::Object(_)) => input.to_string(),
             // As the arguments of a call are text elsewhere.
-            Some(Value::String(text)) if is_object(text) => text.clone(),
+            Some(Value::String(text)) if macmlx_json::read_object(text).is_ok() => text.clone(),
             Some(_) => return Err(wrong(&block.at("input"), "must be an object")),
         };
         let mut call = ToolCall {
@@ -288,10 +288,6 @@ impl Reader {
         self.messages.push(result);
         Ok(())
     }
-}
-
-fn is_object(text: &str) -> bool {
-    matches!(serde_json::from_str(text), Ok(Value::Object(_)))
 }
 
 /// The text of a thinking block, or what its signature kept of it.

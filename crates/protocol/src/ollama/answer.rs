@@ -145,11 +145,7 @@ impl OpenCall {
     /// Arguments are an object in this API. What is none, because the model made a mistake, is given
     /// as text.
     fn close(self, index: u32) -> Delta {
-        let arguments = match self.arguments.trim() {
-            "" => Ok(Map::new()),
-            text => macmlx_json::parse(text.as_bytes()).and_then(serde_json::from_value),
-        };
-        match arguments {
+        match macmlx_json::read_arguments(&self.arguments) {
             Ok(arguments) => Delta {
                 tool_calls: vec![ToolCall {
                     id: self.id,

@@ -84,7 +84,7 @@ impl Reader {
         if self.read > 0 {
             return String::new();
         }
-        let rest = match serde_json::from_str::<Value>(&self.raw) {
+        let rest = match macmlx_json::parse(self.raw.as_bytes()) {
             Ok(Value::String(text)) => text,
             Ok(Value::Object(mut fields)) => match fields.remove(FIELD) {
                 Some(Value::String(text)) => text,
