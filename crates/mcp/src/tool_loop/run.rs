@@ -188,12 +188,5 @@ fn tell(call: &ToolCall, run: ToolRun) -> GenerationEvent {
 
 /// The arguments of a call; none at all are those of a tool that takes none.
 fn arguments(text: &str) -> Result<Map<String, Value>, String> {
-    if text.trim().is_empty() {
-        return Ok(Map::new());
-    }
-    match serde_json::from_str(text) {
-        Ok(Value::Object(arguments)) => Ok(arguments),
-        Ok(_) => Err("The arguments must be a JSON object.".into()),
-        Err(error) => Err(format!("The arguments are not valid JSON: {error}.")),
-    }
+    macmlx_json::read_arguments(text).map_err(|error| format!("The arguments are wrong: {error}."))
 }

@@ -343,10 +343,14 @@ async fn what_goes_wrong_with_a_call_is_told_to_the_model() {
         (
             "c2",
             ToolRunEnd::Failed,
-            "The arguments must be a JSON object."
+            "The arguments are wrong: expected an object, got a list."
         )
     );
-    assert!(ends[2].2.starts_with("The arguments are not valid JSON"));
+    assert!(
+        ends[2]
+            .2
+            .starts_with("The arguments are wrong: not valid JSON")
+    );
     assert!(ends[3].2.starts_with("There is no tool `fake__nothing`."));
     assert_eq!(
         ends[4],
