@@ -77,7 +77,7 @@ impl ChatModel {
         Ok(Self {
             formats: OutputFormats::load(model_dir, id, template.as_ref())?,
             id: id.into(),
-            infill: InfillTokens::of(&tokenizer),
+            infill: InfillTokens::of(&tokenizer, &facts.infill, id),
             tokenizer,
             template,
             grammars: OnceLock::new(),

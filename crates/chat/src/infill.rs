@@ -6,6 +6,8 @@ use crate::Tokenizer;
 
 /// One family's spellings. Of several the first that the vocabulary has is used.
 struct Family {
+    /// Part of its models' names, where another family spells its tokens alike; else empty.
+    name: &'static str,
     prefix: &'static str,
     suffix: &'static str,
     /// Empty: the gap is what follows.
@@ -25,20 +27,39 @@ enum Order {
     SuffixPrefixMiddle,
 }
 
-/// The orders are those of the models' own cards. Spellings are told apart by all three tokens.
+/// Where each row is from. Spellings: what llama.cpp finds by their text (`src/llama-vocab.cpp`), and
+/// vocabularies. Orders: the READMEs of Qwen2.5-Coder and DeepSeek-Coder; the reports of `StarCoder` 2
+/// and Code Llama, and of Seed-Coder, where the suffix is first; the card of Mellum (suffix first);
+/// `encode_fim` of mistral-common and Continue's `core/autocomplete/templating/AutocompleteTemplate.ts`
+/// for Codestral (suffix first); `format_fim_prompt` of Zed's edit predictions for GLM; for Falcon
+/// `/infill` of llama.cpp, which has one order for all. `CodeGeeX4` has GLM's tokens in another order,
+/// within a turn of a chat; it does not run here. Spellings are told apart by all three tokens.
 const FAMILIES: &[Family] = &[
+    // Mellum, whose tokens StarCoder has, too.
+    Family {
+        name: "mellum",
+        prefix: "<fim_prefix>",
+        suffix: "<fim_suffix>",
+        middle: "<fim_middle>",
+        order: Order::SuffixPrefixMiddle,
+        repository: &[],
+        file: &["<filename>"],
+        ends: &["<fim_pad>"],
+    },
     // Qwen, CodeGemma, Granite from 4 on, OLMo.
     Family {
+        name: "",
         prefix: "<|fim_prefix|>",
         suffix: "<|fim_suffix|>",
         middle: "<|fim_middle|>",
         order: Order::PrefixSuffixMiddle,
-        repository: &["<|repo_name|>", "<|reponame|>"],
+        repository: &["<|repo_name|>", "<|reponame|>", "<|fim_repo|>"],
         file: &["<|file_sep|>", "<|file_separator|>", "<|filename|>"],
         ends: &["<|fim_pad|>"],
     },
     // StarCoder, Granite Code, StableCode.
     Family {
+        name: "",
         prefix: "<fim_prefix>",
         suffix: "<fim_suffix>",
         middle: "<fim_middle>",
@@ -49,16 +70,18 @@ const FAMILIES: &[Family] = &[
     },
     // SantaCoder.
     Family {
+        name: "",
         prefix: "<fim-prefix>",
         suffix: "<fim-suffix>",
         middle: "<fim-middle>",
         order: Order::PrefixSuffixMiddle,
-        repository: &[],
+        repository: &["<fim-repo>"],
         file: &[],
         ends: &["<fim-pad>"],
     },
     // Seed-Coder.
     Family {
+        name: "",
         prefix: "<[fim-prefix]>",
         suffix: "<[fim-suffix]>",
         middle: "<[fim-middle]>",
@@ -69,6 +92,7 @@ const FAMILIES: &[Family] = &[
     },
     // DeepSeek-Coder and its heirs.
     Family {
+        name: "",
         prefix: "<｜fim▁begin｜>",
         suffix: "<｜fim▁hole｜>",
         middle: "<｜fim▁end｜>",
@@ -79,6 +103,7 @@ const FAMILIES: &[Family] = &[
     },
     // Code Llama.
     Family {
+        name: "",
         prefix: "▁<PRE>",
         suffix: "▁<SUF>",
         middle: "▁<MID>",
@@ -87,8 +112,31 @@ const FAMILIES: &[Family] = &[
         file: &[],
         ends: &["▁<EOT>"],
     },
-    // GLM.
+    // Code Llama in vocabularies that are not SentencePiece's.
     Family {
+        name: "",
+        prefix: "<PRE>",
+        suffix: "<SUF>",
+        middle: "<MID>",
+        order: Order::PrefixSuffixMiddle,
+        repository: &["<REPO>"],
+        file: &[],
+        ends: &["<EOT>", "<PAD>"],
+    },
+    // Falcon-H1-Tiny-Coder.
+    Family {
+        name: "",
+        prefix: "<|prefix|>",
+        suffix: "<|suffix|>",
+        middle: "<|middle|>",
+        order: Order::PrefixSuffixMiddle,
+        repository: &[],
+        file: &[],
+        ends: &[],
+    },
+    // GLM from 4.5 on.
+    Family {
+        name: "",
         prefix: "<|code_prefix|>",
         suffix: "<|code_suffix|>",
         middle: "<|code_middle|>",
@@ -99,6 +147,7 @@ const FAMILIES: &[Family] = &[
     },
     // Codestral and other models of Mistral.
     Family {
+        name: "",
         prefix: "[PREFIX]",
         suffix: "[SUFFIX]",
         middle: "",
@@ -125,12 +174,77 @@ pub(crate) struct InfillTokens {
     ends: Vec<u32>,
 }
 
+/// The tokens that a model's own files name, by their text.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct NamedTokens {
+    prefix: Option<String>,
+    suffix: Option<String>,
+    middle: Option<String>,
+    repository: Option<String>,
+    file: Option<String>,
+    padding: Option<String>,
+    /// Ends a gap.
+    end: Option<String>,
+}
+
+impl NamedTokens {
+    /// Reads them as `tokenizer_config.json` names them: the first three and the last as transformers
+    /// does for Code Llama, the others as the import of GGUF files does. `text` is a token's text by
+    /// the name of its role.
+    pub(crate) fn read(text: impl Fn(&str) -> Option<String>) -> Self {
+        Self {
+            prefix: text("prefix_token"),
+            suffix: text("suffix_token"),
+            middle: text("middle_token"),
+            repository: text("fim_rep_token"),
+            file: text("fim_sep_token"),
+            padding: text("fim_pad_token"),
+            end: text("eot_token"),
+        }
+    }
+}
+
 impl InfillTokens {
-    /// `None`: the vocabulary has no family's tokens.
-    pub(crate) fn of(tokenizer: &Tokenizer) -> Option<Self> {
-        FAMILIES
-            .iter()
-            .find_map(|family| Self::of_family(tokenizer, family))
+    /// The tokens that the files name, else those of a family. `None`: the vocabulary has neither.
+    /// `id` is the model's.
+    pub(crate) fn of(tokenizer: &Tokenizer, named: &NamedTokens, id: &str) -> Option<Self> {
+        let id = id.to_lowercase();
+        let mut families = FAMILIES.iter().filter(|family| id.contains(family.name));
+        match (&named.prefix, &named.suffix) {
+            (Some(prefix), Some(suffix)) => {
+                let is_same = |family: &&Family| family.prefix == prefix && family.suffix == suffix;
+                Self::named(tokenizer, named, families.clone().find(is_same))
+            }
+            _ => None,
+        }
+        .or_else(|| families.find_map(|family| Self::of_family(tokenizer, family)))
+    }
+
+    /// The tokens that the files name. What they do not say is as in the family whose tokens they are.
+    fn named(tokenizer: &Tokenizer, named: &NamedTokens, family: Option<&Family>) -> Option<Self> {
+        let token = |text: &Option<String>| tokenizer.token_id(text.as_deref()?);
+        let alike = family.and_then(|family| Self::of_family(tokenizer, family));
+        let mut tokens = alike.unwrap_or(Self {
+            prefix: token(&named.prefix)?,
+            suffix: token(&named.suffix)?,
+            middle: None,
+            order: Order::PrefixSuffixMiddle,
+            repository: None,
+            file: None,
+            ends: Vec::new(),
+        });
+        tokens.middle = token(&named.middle).or(tokens.middle);
+        tokens.repository = token(&named.repository).or(tokens.repository);
+        tokens.file = token(&named.file).or(tokens.file);
+        tokens.ends.extend([tokens.prefix, tokens.suffix]);
+        let others = [tokens.middle, tokens.repository, tokens.file];
+        let named = [token(&named.padding), token(&named.end)];
+        tokens
+            .ends
+            .extend(others.into_iter().chain(named).flatten());
+        tokens.ends.sort_unstable();
+        tokens.ends.dedup();
+        Some(tokens)
     }
 
     fn of_family(tokenizer: &Tokenizer, family: &Family) -> Option<Self> {

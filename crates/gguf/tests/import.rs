@@ -320,3 +320,99 @@ fn an_existing_model_is_never_replaced() {
         Err(Error::Exists { .. })
     ));
 }
+
+/// A fixture with further numbers among its metadata.
+fn with_numbers(name: &str, numbers: &[(&str, u32)]) -> Vec<u8> {
+    /// Where the first entry is, behind the signature, the version and two counts.
+    const ENTRIES: usize = 24;
+    const ALIGNMENT: usize = 32;
+    let entry = |key: &str, number: u32| -> Vec<u8> {
+        const UNSIGNED_32: u32 = 4;
+        let length = (key.len() as u64).to_le_bytes();
+        let kind = UNSIGNED_32.to_le_bytes();
+        [&length, key.as_bytes(), &kind, &number.to_le_bytes()].concat()
+    };
+    let mut entries: Vec<u8> = numbers
+        .iter()
+        .flat_map(|(key, number)| entry(&format!("tokenizer.ggml.{key}"), *number))
+        .collect();
+    // Tensors stay where their alignment wants them.
+    let filling = ALIGNMENT - (entries.len() + entry("x", 0).len()) % ALIGNMENT;
+    entries.extend(entry(&"x".repeat(1 + filling), 0));
+    let mut file = fs::read(fixture(&format!("{name}.gguf"))).unwrap();
+    let count = u64::from_le_bytes(file[16..ENTRIES].try_into().unwrap());
+    let count = count + numbers.len() as u64 + 1;
+    file[16..ENTRIES].copy_from_slice(&count.to_le_bytes());
+    file.splice(ENTRIES..ENTRIES, entries);
+    file
+}
+
+#[test]
+fn tokens_around_a_gap_are_named_as_the_file_names_them() {
+    let models = tempfile::tempdir().unwrap();
+    for (index, (numbers, named)) in [
+        (
+            &[
+                ("fim_pre_token_id", 3),
+                ("fim_suf_token_id", 4),
+                ("fim_mid_token_id", 5),
+                ("fim_pad_token_id", 6),
+                ("fim_rep_token_id", 7),
+                ("fim_sep_token_id", 8),
+            ][..],
+            &[
+                ("prefix_token", 3),
+                ("suffix_token", 4),
+                ("middle_token", 5),
+                ("fim_pad_token", 6),
+                ("fim_rep_token", 7),
+                ("fim_sep_token", 8),
+            ][..],
+        ),
+        (
+            &[
+                ("prefix_token_id", 3),
+                ("suffix_token_id", 4),
+                ("middle_token_id", 5),
+            ],
+            &[
+                ("prefix_token", 3),
+                ("suffix_token", 4),
+                ("middle_token", 5),
+            ],
+        ),
+        (
+            &[("fim_pre_token_id", 3), ("prefix_token_id", 4)],
+            &[("prefix_token", 3)],
+        ),
+        (&[("fim_pre_token_id", u32::MAX)], &[]),
+        (&[], &[]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let file = models.path().join(format!("{index}.gguf"));
+        fs::write(&file, with_numbers("qwen2_q8_0", numbers)).unwrap();
+        let options = Options {
+            file,
+            id: format!("test/{index}"),
+            models: models.path().into(),
+        };
+        let imported = import(&options, &mut |_| ControlFlow::Continue(())).unwrap();
+        let tokenizer = Tokenizer::from_file(imported.path.join("tokenizer.json")).unwrap();
+        let config = json_file(&imported.path.join("tokenizer_config.json"));
+        let expected: Vec<_> = named
+            .iter()
+            .map(|(name, id)| (*name, json!(tokenizer.id_to_token(*id).unwrap())))
+            .collect();
+        let fields = config.as_object().unwrap().iter();
+        let found: Vec<_> = fields
+            .filter(|(name, _)| {
+                name.starts_with("fim_")
+                    || ["prefix_token", "suffix_token", "middle_token"].contains(&name.as_str())
+            })
+            .map(|(name, token)| (name.as_str(), token.clone()))
+            .collect();
+        assert_eq!(found, expected, "{numbers:?}");
+    }
+}

@@ -5,6 +5,8 @@ use std::{fs, io::ErrorKind, path::Path};
 use macmlx_inference::InferenceError;
 use serde_json::Value;
 
+use crate::infill::NamedTokens;
+
 /// Facts about a model's text side that tokenizer.json does not hold.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
@@ -15,6 +17,8 @@ pub(crate) struct Facts {
     pub(crate) add_bos_token: Option<bool>,
     /// Texts of all tokens these files call special.
     pub(crate) special: Vec<String>,
+    /// Tokens around a gap.
+    pub(crate) infill: NamedTokens,
     /// Texts of the tokens with a role, by the role's name in templates.
     named: Vec<(&'static str, String)>,
     /// `tokenizer_config.json`, which may hold a chat template.
@@ -64,6 +68,7 @@ impl Facts {
             .filter_map(|role| Some((role, named(role)?)))
             .collect();
         Ok(Self {
+            infill: infill_tokens(&tokenizer_config, &special_tokens_map),
             named,
             bos_token,
             eos_token,
@@ -80,6 +85,12 @@ impl Facts {
     pub(crate) fn named_tokens(&self) -> Vec<(&'static str, String)> {
         self.named.clone()
     }
+}
+
+/// The files' own word on tokens around a gap.
+fn infill_tokens(tokenizer_config: &Value, special_tokens_map: &Value) -> NamedTokens {
+    let files = [tokenizer_config, special_tokens_map];
+    NamedTokens::read(|role| files.into_iter().find_map(|file| token_text(&file[role])))
 }
 
 /// Tokens are written as their text or as an object with `content`.

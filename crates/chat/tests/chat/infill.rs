@@ -79,6 +79,16 @@ fn each_family_has_its_own_order() {
             "<|code_prefix|>a<|code_suffix|>z<|code_middle|>m",
             None,
         ),
+        (
+            &["<PRE>", "<SUF>", "<MID>", "<EOT>"],
+            "<PRE>a<SUF>z<MID>m",
+            Some("<EOT>"),
+        ),
+        (
+            &["<|prefix|>", "<|suffix|>", "<|middle|>"],
+            "<|prefix|>a<|suffix|>z<|middle|>m",
+            None,
+        ),
         (&["[PREFIX]", "[SUFFIX]"], "[SUFFIX]z[PREFIX]am", None),
     ] {
         let model = model(added);
@@ -94,6 +104,63 @@ fn each_family_has_its_own_order() {
         assert!(pad.is_none_or(|pad| ends.iter().any(|end| end == pad)));
         assert!(model.traits().fills_in);
     }
+}
+
+#[test]
+fn a_name_tells_families_of_the_same_tokens_apart() {
+    let tokens = ["<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<filename>"];
+    let folder = tokenizers::byte_level_with(&["<bos>", "<|im_end|>"], &tokens);
+    for (id, expected) in [
+        (
+            "JetBrains/Mellum-4b-base",
+            "<fim_suffix>z<fim_prefix>a<fim_middle>",
+        ),
+        (
+            "bigcode/starcoder2-3b",
+            "<fim_prefix>a<fim_suffix>z<fim_middle>",
+        ),
+    ] {
+        let model = ChatModel::load(folder.path(), id).unwrap();
+        assert_eq!(text(&model, gap("a", "z")).0, expected, "{id}");
+    }
+}
+
+#[test]
+fn files_may_name_the_tokens() {
+    let named = |config: serde_json::Value, added: &[&str]| {
+        let folder = tokenizers::byte_level_with(&["<bos>", "<|im_end|>"], added);
+        tokenizers::write(folder.path(), "tokenizer_config.json", &config);
+        ChatModel::load(folder.path(), "org/model").unwrap()
+    };
+    let own = json!({
+        "prefix_token": "<before>", "suffix_token": {"content": "<after>"},
+        "middle_token": "<gap>", "fim_pad_token": "<pad>", "fim_sep_token": "<other>",
+    });
+    let tokens = ["<before>", "<after>", "<gap>", "<pad>", "<other>"];
+    let model = named(own.clone(), &tokens);
+    let (prompt, ends) = text(&model, gap("a", "z"));
+    assert_eq!(prompt, "<before>a<after>z<gap>");
+    assert_eq!(ends, ["<after>", "<before>", "<gap>", "<other>", "<pad>"]);
+    let file = InfillFile {
+        name: "a.py".into(),
+        text: "A".into(),
+    };
+    let beside = InfillPrompt {
+        files: vec![file],
+        ..gap("a", "z")
+    };
+    let (prompt, _) = text(&model, beside);
+    assert_eq!(prompt, "<other>a.py\nA<other>file\n<before>a<after>z<gap>");
+    // What the files do not say is as in the family.
+    let seed = ["<[fim-prefix]>", "<[fim-suffix]>", "<[fim-middle]>"];
+    let of_family = json!({"prefix_token": seed[0], "suffix_token": seed[1]});
+    let (prompt, _) = text(&named(of_family, &seed), gap("a", "z"));
+    assert_eq!(prompt, "<[fim-suffix]>z<[fim-prefix]>a<[fim-middle]>");
+    // Names of tokens that the vocabulary has not are no names.
+    let fim = ["<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"];
+    let (prompt, _) = text(&named(own.clone(), &fim), gap("a", "z"));
+    assert_eq!(prompt, "<|fim_prefix|>a<|fim_suffix|>z<|fim_middle|>");
+    assert!(!named(own, &[]).traits().fills_in);
 }
 
 #[test]

@@ -217,6 +217,17 @@ impl Special {
     }
 }
 
+/// Tokens around a gap: their names in `tokenizer_config.json` and in metadata, the newer one first. The
+/// first three go by the names that transformers has for Code Llama; of the others it has none.
+const INFILL_TOKENS: &[(&str, &[&str])] = &[
+    ("prefix_token", &["fim_pre_token_id", "prefix_token_id"]),
+    ("suffix_token", &["fim_suf_token_id", "suffix_token_id"]),
+    ("middle_token", &["fim_mid_token_id", "middle_token_id"]),
+    ("fim_pad_token", &["fim_pad_token_id"]),
+    ("fim_rep_token", &["fim_rep_token_id"]),
+    ("fim_sep_token", &["fim_sep_token_id"]),
+];
+
 fn tokenizer_config(
     metadata: &Metadata,
     vocabulary: &Vocabulary<'_>,
@@ -238,6 +249,15 @@ fn tokenizer_config(
     ] {
         if let Some(token) = id.and_then(|id| vocabulary.token(id)) {
             config[key] = json!(token);
+        }
+    }
+    for (name, keys) in INFILL_TOKENS {
+        for key in *keys {
+            let id = metadata.unsigned(&format!("tokenizer.ggml.{key}"))?;
+            if let Some(token) = id.and_then(|id| vocabulary.token(id)) {
+                config[*name] = json!(token);
+                break;
+            }
         }
     }
     if let Some(template) = chat_template(metadata)? {
