@@ -12,7 +12,7 @@ use macmlx_store::{
     downloads::{self, Downloads, Places},
     hub::{Access, Connection},
     logs::Logs,
-    models::Library,
+    models::{Encoders, Library},
 };
 
 use crate::{Names, engine, names::RunNames};
@@ -43,7 +43,14 @@ impl Host {
         let home = Home::new(&environment)?;
         let Loaded { settings, warnings } =
             macmlx_settings::load(&home.settings_file()).context("cannot read the settings")?;
-        let library = Arc::new(Library::new(home.models(&settings)));
+        let library = Library::new(home.models(&settings)).with_encoders(Encoders {
+            is_encoder: |model_type| {
+                let generates = macmlx_models::model_types().any(|known| known == model_type);
+                !generates && macmlx_models::encoder_types().any(|known| known == model_type)
+            },
+            positions: macmlx_models::encoder_positions,
+        });
+        let library = Arc::new(library);
         Ok(Self {
             aliases: Arc::new(Aliases::new(&home)),
             live: Arc::new(LiveSettings::new(&home)),

@@ -56,6 +56,4 @@ pub(crate) struct EncoderSizes {
     /// Features of a hidden state.
     pub(crate) hidden: i32,
     pub(crate) vocab: i32,
-    /// Longest text, in tokens; `None` where positions have no end.
-    pub(crate) positions: Option<usize>,
 }

@@ -14,7 +14,7 @@ mod layers;
 mod load;
 mod weights;
 
-pub use arch::{encoder_types, left_out, model_types};
+pub use arch::{encoder_positions, encoder_types, left_out, model_types};
 pub use compute::ComputePolicy;
 pub use encoder::{AnswerTokens, Encoder, EncoderText};
 pub use error::{ModelError, Result};

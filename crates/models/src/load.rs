@@ -172,7 +172,8 @@ impl EncoderBuilder<'_> {
         } = self;
         let architecture = T::build(config, weights)?;
         let sizes = architecture.sizes();
-        *self.positions = sizes.positions;
+        let positions = T::positions(config);
+        *self.positions = positions;
         let compute = weights.compute;
         let head = match self.purpose {
             Purpose::Score => Head::Score(T::build_scorer(config, weights)?),
@@ -189,7 +190,12 @@ impl EncoderBuilder<'_> {
             let mut names = T::UNUSED.iter();
             names.any(|name| key.starts_with(name) || key.contains(&format!(".{name}")))
         });
-        Ok(Box::new(Reader::new(architecture, head, compute)?))
+        Ok(Box::new(Reader::new(
+            architecture,
+            head,
+            positions,
+            compute,
+        )?))
     }
 }
 

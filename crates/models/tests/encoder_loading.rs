@@ -13,8 +13,8 @@ use std::{collections::HashMap, fs, path::Path};
 
 use folder::{Folder, mlx};
 use macmlx_models::{
-    AnswerTokens, Encoder, EncoderOptions, EncoderText, LoadedEncoder, ModelError, encoder_types,
-    load_encoder, model_types,
+    AnswerTokens, Encoder, EncoderOptions, EncoderText, LoadedEncoder, ModelError,
+    encoder_positions, encoder_types, load_encoder, model_types,
 };
 use macmlx_test_support::{Source, ways_of_writing};
 use mlx_rs::{Array, ops};
@@ -408,4 +408,31 @@ fn files_of_a_folder_are_read_however_they_are_written() {
         }
         fs::write(path, text).unwrap();
     }
+}
+
+#[test]
+fn the_longest_text_is_known_before_weights_are_loaded() {
+    let _turn = mlx();
+    for fixture in [
+        "bert",
+        "xlm-roberta",
+        "distilbert",
+        "modernbert",
+        "nomic_bert",
+        "nomic_bert-authors",
+    ] {
+        let folder = encoder(fixture);
+        let config = fs::read_to_string(folder.path.join("config.json")).unwrap();
+        let config: Value = serde_json::from_str(&config).unwrap();
+        let positions = encoder_positions(&config).map(|positions| positions as u32);
+        assert!(positions.is_some(), "{fixture}");
+        assert_eq!(
+            load(&folder).unwrap().facts.context_length,
+            positions,
+            "{fixture}"
+        );
+    }
+    assert_eq!(encoder_positions(&json!({"model_type": "llama"})), None);
+    assert_eq!(encoder_positions(&json!({"model_type": "bert"})), None);
+    assert_eq!(encoder_positions(&json!({})), None);
 }

@@ -23,6 +23,10 @@ const WALKS: &[Walk] = &[
         names: &["starcoder2"],
     },
     Walk {
+        thing: "an encoder's architecture",
+        names: &["nomic_bert"],
+    },
+    Walk {
         thing: "a sampling parameter",
         names: &["top_n_sigma", "topNSigma"],
     },
@@ -36,8 +40,8 @@ const WALKS: &[Walk] = &[
     },
 ];
 
-/// Checkpoints judge an architecture, and are made by this file.
-const NO_TEST: &str = "tests/parity/make.py";
+/// Checkpoints judge an architecture, and are made by these files.
+const NO_TESTS: &[&str] = &["tests/parity/make.py", "tests/parity/make_encoders.py"];
 
 /// No walk is longer.
 const LIMIT: usize = 3;
@@ -104,7 +108,7 @@ fn places(names: &[&str]) -> Result<BTreeSet<String>> {
 
 fn is_place(path: &str) -> bool {
     let is_translation = has_extension(path, "json") && path.contains("/strings/");
-    path == NO_TEST
+    NO_TESTS.contains(&path)
         || path != "crates/xtask/src/places.rs"
             && !path.contains(".gen.")
             && (is_translation || sizes::is_production(path))

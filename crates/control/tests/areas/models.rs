@@ -281,6 +281,10 @@ async fn models_that_read_are_told_from_models_that_write() {
     facts["architectures"] = json!(["BertForSequenceClassification"]);
     std::fs::write(&config, facts.to_string()).unwrap();
     running.put_model("org/electra", "electra");
+    facts["model_type"] = json!("electra");
+    facts["architectures"] = json!(["ElectraForPreTraining"]);
+    let config = running.folder.path().join("models/org/electra/config.json");
+    std::fs::write(&config, facts.to_string()).unwrap();
     running.put_model("org/llama", "llama");
     let listed = running.get("/x/models").await;
     let told: Vec<_> = listed["models"]

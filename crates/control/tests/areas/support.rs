@@ -36,7 +36,10 @@ use macmlx_inference::{
     ScriptedModelFiles,
 };
 use macmlx_settings::{Aliases, ApiKeys, HfToken, Home, LiveSettings, Settings};
-use macmlx_store::{logs::Logs, models::Library};
+use macmlx_store::{
+    logs::Logs,
+    models::{Encoders, Library},
+};
 use parking_lot::Mutex;
 use serde_json::Value;
 use tower::ServiceExt;
@@ -133,7 +136,11 @@ impl Running {
     pub(crate) fn with(backend: Arc<dyn Backend>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path());
-        let library = Arc::new(Library::new(home.models(&Settings::default())));
+        let library = Library::new(home.models(&Settings::default())).with_encoders(Encoders {
+            is_encoder: |model_type| model_type == "bert",
+            positions: |_| None,
+        });
+        let library = Arc::new(library);
         let catalog = Arc::new(Shelf(library.clone()));
         let (events, activity) = (Arc::new(Events::default()), Arc::new(Activity::default()));
         let backend: Arc<dyn Backend> =

@@ -111,11 +111,7 @@ impl Trunk {
                 true,
             )?,
             layers,
-            sizes: EncoderSizes {
-                hidden,
-                vocab,
-                positions: Some((positions - first_position).max(0) as usize),
-            },
+            sizes: EncoderSizes { hidden, vocab },
         })
     }
 
@@ -141,11 +137,20 @@ impl Trunk {
 #[derive(Debug)]
 pub(crate) struct Bert(Trunk);
 
+/// Tokens of the longest text, where rows of the table before `first_position` stand for no place.
+pub(super) fn limit(config: &Config, first_position: i32) -> Option<usize> {
+    usize::try_from(config.max_position_embeddings - first_position).ok()
+}
+
 impl EncoderArchitecture for Bert {
     type Config = Config;
     const MODEL_TYPES: &'static [&'static str] = &["bert"];
     const POOL: Pool = Pool::Mean;
     const UNUSED: &'static [&'static str] = &["embeddings.position_ids", "pooler.", "cls."];
+
+    fn positions(config: &Config) -> Option<usize> {
+        limit(config, 0)
+    }
 
     fn build(config: &Config, weights: &mut Weights) -> Result<Self> {
         Ok(Self(Trunk::load(config, weights, &["bert.", ""], 0)?))

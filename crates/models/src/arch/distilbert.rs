@@ -59,6 +59,10 @@ impl EncoderArchitecture for DistilBert {
         "vocab_projector.",
     ];
 
+    fn positions(config: &Config) -> Option<usize> {
+        usize::try_from(config.max_position_embeddings).ok()
+    }
+
     fn build(config: &Config, weights: &mut Weights) -> Result<Self> {
         let root = weights.root(&["distilbert.", ""], "embeddings.word_embeddings.weight");
         let (hidden, vocab, positions) = (
@@ -84,11 +88,7 @@ impl EncoderArchitecture for DistilBert {
             positions: scope.at("position_embeddings").dense(positions, hidden)?,
             norm: LayerNorm::load(&mut scope.at("LayerNorm"), hidden, EPS, true)?,
             layers,
-            sizes: EncoderSizes {
-                hidden,
-                vocab,
-                positions: Some(positions.max(0) as usize),
-            },
+            sizes: EncoderSizes { hidden, vocab },
         })
     }
 

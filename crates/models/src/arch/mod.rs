@@ -64,6 +64,9 @@ pub(crate) trait EncoderArchitecture: Sized + std::fmt::Debug + 'static {
     /// ids that count up, heads of pre-training.
     const UNUSED: &'static [&'static str];
 
+    /// Tokens of the longest text, special ones included. `None`: the config sets no limit.
+    fn positions(config: &Self::Config) -> Option<usize>;
+
     /// Takes what hidden states need out of `weights`.
     fn build(config: &Self::Config, weights: &mut Weights) -> Result<Self>;
 
@@ -138,6 +141,18 @@ macro_rules! architectures {
                 }
             )?)+
             all
+        }
+
+        /// Tokens of the longest text that an encoder with this `config.json` reads. `None`: the
+        /// architecture is no encoder, or has no limit.
+        pub fn encoder_positions(config: &Value) -> Option<usize> {
+            let model_type = config["model_type"].as_str()?;
+            $($(
+                if $module::$encoder::MODEL_TYPES.contains(&model_type) {
+                    return $module::$encoder::positions(&macmlx_json::read(config).ok()?);
+                }
+            )?)+
+            None
         }
 
         /// Every `model_type` that can be loaded for embeddings or to rerank.

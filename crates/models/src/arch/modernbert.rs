@@ -158,6 +158,10 @@ impl EncoderArchitecture for ModernBert {
     const POOL: Pool = Pool::Mean;
     const UNUSED: &'static [&'static str] = &["head.", "decoder."];
 
+    fn positions(config: &Config) -> Option<usize> {
+        config.rope.positions()
+    }
+
     fn build(config: &Config, weights: &mut Weights) -> Result<Self> {
         let root = weights.root(&["model.", ""], "embeddings.tok_embeddings.weight");
         let (hidden, vocab) = (config.hidden_size, config.vocab_size);
@@ -185,11 +189,7 @@ impl EncoderArchitecture for ModernBert {
             global_rope: config.rope.build(head_dim, global_theta, compute)?,
             local_rope: Rope::unscaled(head_dim, local_theta.unwrap_or(10_000.0), compute)?,
             window: config.local_attention / 2,
-            sizes: EncoderSizes {
-                hidden,
-                vocab,
-                positions: config.rope.positions(),
-            },
+            sizes: EncoderSizes { hidden, vocab },
         })
     }
 

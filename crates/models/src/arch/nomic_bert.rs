@@ -38,7 +38,6 @@ pub(crate) struct Config {
     rotary_emb_base: Option<f32>,
     rotary_emb_fraction: Option<f32>,
     rotary_emb_scale_base: Option<f32>,
-    rotary_scaling_factor: Option<f32>,
     max_trained_positions: Option<usize>,
     #[serde(flatten)]
     rope: RopeConfig,
@@ -98,13 +97,14 @@ impl Config {
         LayerNorm::load(scope, self.hidden_size, self.layer_norm_eps, true)
     }
 
-    /// Longest text. Beyond its training's length the rotation of a stretched checkpoint depends on
-    /// the length of the text, which is not computed here.
+    /// Longest text. Beyond its training's length a checkpoint counts on a stretched rotation, which
+    /// depends on the length of the text and is not computed here.
     fn positions(&self) -> usize {
-        match (self.rotary_scaling_factor, self.max_trained_positions) {
-            (Some(_), Some(trained)) => trained.min(self.max_position_embeddings),
-            _ => self.max_position_embeddings,
-        }
+        let limits = [
+            self.max_trained_positions,
+            Some(self.max_position_embeddings),
+        ];
+        limits.into_iter().flatten().min().unwrap_or_default()
     }
 }
 
@@ -209,6 +209,10 @@ impl EncoderArchitecture for NomicBert {
     const POOL: Pool = Pool::Mean;
     const UNUSED: &'static [&'static str] = &["embeddings.position_ids", "pooler.", "cls."];
 
+    fn positions(config: &Config) -> Option<usize> {
+        Some(config.positions())
+    }
+
     fn build(config: &Config, weights: &mut Weights) -> Result<Self> {
         config.check()?;
         let root = weights.root(&PREFIXES, "embeddings.word_embeddings.weight");
@@ -244,11 +248,7 @@ impl EncoderArchitecture for NomicBert {
             norm,
             layers,
             rope,
-            sizes: EncoderSizes {
-                hidden,
-                vocab,
-                positions: Some(config.positions()),
-            },
+            sizes: EncoderSizes { hidden, vocab },
         })
     }
 

@@ -253,15 +253,15 @@ impl EncoderArchitecture for Qwen3Encoder {
     const POOL: Pool = Pool::Last;
     const UNUSED: &'static [&'static str] = &["lm_head."];
 
+    fn positions(config: &Config) -> Option<usize> {
+        config.rope.positions()
+    }
+
     fn build(config: &Config, weights: &mut Weights) -> Result<Self> {
         let root = weights.root(&["model.", ""], "embed_tokens.weight");
         let (decoder, norm) = Decoder::load(config, weights, root)?;
         let (hidden, vocab) = (config.hidden_size, config.vocab_size);
-        let sizes = EncoderSizes {
-            hidden,
-            vocab,
-            positions: config.rope.positions(),
-        };
+        let sizes = EncoderSizes { hidden, vocab };
         Ok(Self {
             decoder,
             norm,

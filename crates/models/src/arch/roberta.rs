@@ -2,7 +2,7 @@
 
 use super::{
     EncoderArchitecture,
-    bert::{Config, Trunk},
+    bert::{Config, Trunk, limit},
 };
 use crate::{
     Result,
@@ -21,6 +21,10 @@ impl EncoderArchitecture for Roberta {
     const MODEL_TYPES: &'static [&'static str] = &["roberta", "xlm-roberta", "camembert"];
     const POOL: Pool = Pool::Mean;
     const UNUSED: &'static [&'static str] = &["embeddings.position_ids", "pooler.", "lm_head."];
+
+    fn positions(config: &Config) -> Option<usize> {
+        limit(config, config.pad_token_id + 1)
+    }
 
     fn build(config: &Config, weights: &mut Weights) -> Result<Self> {
         let first_position = config.pad_token_id + 1;

@@ -11,6 +11,8 @@ pub(crate) struct Reader<T> {
     architecture: T,
     head: Head,
     sizes: EncoderSizes,
+    /// Tokens of the longest text.
+    positions: Option<usize>,
     compute: Compute,
     /// A second stream of the CPU, where half of the texts are computed beside the others: most of
     /// MLX's work there is on one thread a stream.
@@ -18,7 +20,12 @@ pub(crate) struct Reader<T> {
 }
 
 impl<T: EncoderArchitecture> Reader<T> {
-    pub(crate) fn new(architecture: T, head: Head, compute: Compute) -> Result<Self> {
+    pub(crate) fn new(
+        architecture: T,
+        head: Head,
+        positions: Option<usize>,
+        compute: Compute,
+    ) -> Result<Self> {
         let second_stream = compute
             .saves_operations
             .then(|| Ok::<_, ModelError>(Stream::new_with_device(&Device::new(DeviceType::Cpu, 0))))
@@ -27,6 +34,7 @@ impl<T: EncoderArchitecture> Reader<T> {
             sizes: architecture.sizes(),
             architecture,
             head,
+            positions,
             compute,
             second_stream,
         })
@@ -36,7 +44,7 @@ impl<T: EncoderArchitecture> Reader<T> {
     fn check(&self, texts: &[EncoderText<'_>]) -> Result<()> {
         for text in texts {
             let tokens = text.tokens.len();
-            match self.sizes.positions {
+            match self.positions {
                 Some(limit) if tokens > limit => {
                     return Err(ModelError::TextTooLong { tokens, limit });
                 }

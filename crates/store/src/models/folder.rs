@@ -8,7 +8,7 @@ use std::{
 
 use macmlx_inference::{ModelCard, ModelTask};
 
-use super::{config, create, digest, task, weights};
+use super::{Encoders, config, create, digest, task, weights};
 
 /// A folder that holds a model or was meant to.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,8 +85,8 @@ impl Stamp {
 }
 
 /// Describes a folder.
-pub(super) fn describe(id: &str, folder: &Path, stamp: Stamp) -> Entry {
-    let state = match card(id, folder, stamp) {
+pub(super) fn describe(id: &str, folder: &Path, stamp: Stamp, encoders: &Encoders) -> Entry {
+    let state = match card(id, folder, stamp, encoders) {
         Ok(card) => State::Complete(card),
         Err(reason) => State::Incomplete { reason },
     };
@@ -97,7 +97,7 @@ pub(super) fn describe(id: &str, folder: &Path, stamp: Stamp) -> Entry {
     }
 }
 
-fn card(id: &str, folder: &Path, stamp: Stamp) -> Result<ModelCard, String> {
+fn card(id: &str, folder: &Path, stamp: Stamp, encoders: &Encoders) -> Result<ModelCard, String> {
     let text = fs::read(folder.join("config.json")).map_err(|_| without_config(folder))?;
     let config = macmlx_json::parse_python(&text)
         .map_err(|error| format!("config.json is damaged: {error}"))?;
@@ -106,10 +106,10 @@ fn card(id: &str, folder: &Path, stamp: Stamp) -> Result<ModelCard, String> {
     if !folder.join("tokenizer.json").is_file() {
         return Err("tokenizer.json is missing".into());
     }
-    let task = task::detect(id, folder, &config)?;
+    let task = task::detect(id, folder, &config, encoders)?;
     let context_length = match task {
         ModelTask::Generate => facts.context_length,
-        ModelTask::Embed | ModelTask::Rerank => task::encoder_length(folder, &config)?,
+        ModelTask::Embed | ModelTask::Rerank => task::encoder_length(folder, &config, encoders)?,
     };
     let identity = String::from_utf8_lossy(&text).into_owned() + &create::identity(folder);
     let digest = digest::digest(&identity, &weights.files).map_err(|error| error.to_string())?;

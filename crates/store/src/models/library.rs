@@ -11,6 +11,7 @@ use macmlx_inference::{InferenceError, ModelCard};
 use parking_lot::Mutex;
 
 use super::{
+    Encoders,
     copy::{self, CopyError},
     folder::{self, Entry, Stamp, State},
     reference::{self, Match},
@@ -21,6 +22,7 @@ use super::{
 #[derive(Debug)]
 pub struct Library {
     root: PathBuf,
+    encoders: Encoders,
     described: Mutex<HashMap<PathBuf, (Stamp, Entry)>>,
 }
 
@@ -40,8 +42,15 @@ impl Library {
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
             root: root.into(),
+            encoders: Encoders::default(),
             described: Mutex::default(),
         }
+    }
+
+    /// The same library, where `encoders` are told from models that generate.
+    #[must_use]
+    pub fn with_encoders(self, encoders: Encoders) -> Self {
+        Self { encoders, ..self }
     }
 
     pub fn root(&self) -> &Path {
@@ -204,7 +213,7 @@ impl Library {
         match described.get(path) {
             Some((known, entry)) if *known == stamp => entry.clone(),
             _ => {
-                let entry = folder::describe(id, path, stamp);
+                let entry = folder::describe(id, path, stamp, &self.encoders);
                 described.insert(path.to_path_buf(), (stamp, entry.clone()));
                 entry
             }

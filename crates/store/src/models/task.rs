@@ -5,35 +5,22 @@ use std::{fs, io::ErrorKind, path::Path};
 use macmlx_inference::ModelTask;
 use serde_json::Value;
 
+use super::Encoders;
+
 /// File in a model's folder that has the last word: `{"task": "rerank"}`.
 const FILE: &str = "macmlx.json";
-
-/// `model_type`s that read whole texts and generate none.
-const ENCODERS: [&str; 13] = [
-    "albert",
-    "bert",
-    "camembert",
-    "deberta-v2",
-    "distilbert",
-    "electra",
-    "modernbert",
-    "mpnet",
-    "new",
-    "nomic_bert",
-    "roberta",
-    "xlm-roberta",
-    "xlm-roberta-flash-implementation",
-];
-
-/// Those of [`ENCODERS`] that count positions from the one after the padding token's id.
-const OFFSET_POSITIONS: [&str; 3] = ["camembert", "roberta", "xlm-roberta"];
 
 /// Tokenizers without a limit say some astronomical number.
 const SANE_LENGTH: u64 = 1 << 20;
 
 /// What the model is for; the error is a reason for a person. `id` counts only where no file says
 /// it: conversions of decoders often keep nothing of their task but the name.
-pub(super) fn detect(id: &str, folder: &Path, config: &Value) -> Result<ModelTask, String> {
+pub(super) fn detect(
+    id: &str,
+    folder: &Path,
+    config: &Value,
+    encoders: &Encoders,
+) -> Result<ModelTask, String> {
     if let Some(task) = read_stated(folder)? {
         return Ok(task);
     }
@@ -52,8 +39,7 @@ pub(super) fn detect(id: &str, folder: &Path, config: &Value) -> Result<ModelTas
         Some("SentenceTransformer") => return Ok(ModelTask::Embed),
         _ => {}
     }
-    let model_type = config["model_type"].as_str().unwrap_or_default();
-    if ENCODERS.contains(&model_type) {
+    if encoders.include(config) {
         return Ok(ModelTask::Embed);
     }
     let name = id.rsplit('/').next().unwrap_or(id).to_lowercase();
@@ -67,9 +53,13 @@ pub(super) fn detect(id: &str, folder: &Path, config: &Value) -> Result<ModelTas
 }
 
 /// Tokens an encoder takes, special ones included: the smallest limit that its files state.
-pub(super) fn encoder_length(folder: &Path, config: &Value) -> Result<Option<u32>, String> {
+pub(super) fn encoder_length(
+    folder: &Path,
+    config: &Value,
+    encoders: &Encoders,
+) -> Result<Option<u32>, String> {
     let limits = [
-        positions(config),
+        encoders.longest(config),
         json(folder, "sentence_bert_config.json")?["max_seq_length"].as_u64(),
         json(folder, "tokenizer_config.json")?["model_max_length"]
             .as_u64()
@@ -81,24 +71,6 @@ pub(super) fn encoder_length(folder: &Path, config: &Value) -> Result<Option<u32
         .filter(|limit| *limit > 0)
         .min();
     Ok(smallest.and_then(|limit| u32::try_from(limit).ok()))
-}
-
-/// Positions the model has.
-fn positions(config: &Value) -> Option<u64> {
-    let model_type = config["model_type"].as_str().unwrap_or_default();
-    if model_type == "nomic_bert" && config["rotary_scaling_factor"].is_null() {
-        // `n_positions` counts on a stretched rotary embedding, which the config does not ask for.
-        let trained = config["max_trained_positions"].as_u64();
-        return trained.or_else(|| config["n_positions"].as_u64());
-    }
-    let positions = config["max_position_embeddings"]
-        .as_u64()
-        .or_else(|| config["n_positions"].as_u64())?;
-    if OFFSET_POSITIONS.contains(&model_type) {
-        let padding = config["pad_token_id"].as_u64().unwrap_or(1);
-        return Some(positions.saturating_sub(padding + 1));
-    }
-    Some(positions)
 }
 
 fn read_stated(folder: &Path) -> Result<Option<ModelTask>, String> {
@@ -139,6 +111,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    const ENCODERS: Encoders = Encoders {
+        is_encoder: |model_type| ["bert", "xlm-roberta", "modernbert"].contains(&model_type),
+        positions: |_| None,
+    };
 
     fn folder(files: &[(&str, Value)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
@@ -248,7 +225,7 @@ mod tests {
         for (id, config, files, task) in cases {
             let folder = folder(&files);
             assert_eq!(
-                detect(id, folder.path(), &config),
+                detect(id, folder.path(), &config, &ENCODERS),
                 Ok(task),
                 "{id} {config} {files:?}"
             );
@@ -258,7 +235,7 @@ mod tests {
     #[test]
     fn a_task_that_does_not_exist_is_named() {
         let folder = folder(&[("macmlx.json", json!({"task": "sing"}))]);
-        let reason = detect("m", folder.path(), &json!({})).unwrap_err();
+        let reason = detect("m", folder.path(), &json!({}), &ENCODERS).unwrap_err();
         assert!(
             reason.contains("\"sing\"") && reason.contains("rerank"),
             "{reason}"
@@ -269,7 +246,7 @@ mod tests {
     fn the_smallest_limit_counts() {
         let bert = || json!({"model_type": "bert", "max_position_embeddings": 512});
         let length = |files: &[(&str, Value)], config: &Value| {
-            encoder_length(folder(files).path(), config).unwrap()
+            encoder_length(folder(files).path(), config, &ENCODERS).unwrap()
         };
         assert_eq!(length(&[], &bert()), Some(512));
         let shorter = ("sentence_bert_config.json", json!({"max_seq_length": 256}));
@@ -280,17 +257,6 @@ mod tests {
         assert_eq!(length(&[tokenizer(128.into())], &bert()), Some(128));
         let endless = tokenizer(json!(1e30));
         assert_eq!(length(&[endless], &bert()), Some(512));
-        let xlm = json!({
-            "model_type": "xlm-roberta", "max_position_embeddings": 8194, "pad_token_id": 1
-        });
-        assert_eq!(length(&[], &xlm), Some(8192));
-        let mut nomic = json!({
-            "model_type": "nomic_bert", "n_positions": 8192, "max_trained_positions": 2048,
-            "rotary_scaling_factor": null
-        });
-        assert_eq!(length(&[], &nomic), Some(2048));
-        nomic["rotary_scaling_factor"] = json!(2);
-        assert_eq!(length(&[], &nomic), Some(8192));
         assert_eq!(length(&[], &json!({"model_type": "bert"})), None);
     }
 
@@ -300,6 +266,9 @@ mod tests {
         let text = r#"{"max_seq_length": 256, "scale": NaN, "limits": [0.0, Infinity]}"#;
         fs::write(folder.path().join("sentence_bert_config.json"), text).unwrap();
         let config = json!({"max_position_embeddings": 512});
-        assert_eq!(encoder_length(folder.path(), &config), Ok(Some(256)));
+        assert_eq!(
+            encoder_length(folder.path(), &config, &ENCODERS),
+            Ok(Some(256))
+        );
     }
 }
