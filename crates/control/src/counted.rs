@@ -170,7 +170,7 @@ fn note_failure(loading: Option<&mut Loading>, error: &InferenceError) {
 struct Observed {
     events: EventStream,
     watch: Arc<Watch>,
-    /// The note that the model is loading, held until the first event.
+    /// The note that the model is loading, held until the first event that comes after that.
     loading: Option<Loading>,
     /// Tokens of the prompt that have been counted so far.
     processed: u32,
@@ -193,7 +193,9 @@ impl Observed {
                 activity.count(tokens.len().max(1) as u64, 0);
             }
             GenerationEvent::Completed { usage, .. } => activity.count_usage(usage),
-            GenerationEvent::PromptLogprobs { .. }
+            GenerationEvent::Loading { .. }
+            | GenerationEvent::Loaded { .. }
+            | GenerationEvent::PromptLogprobs { .. }
             | GenerationEvent::ToolRun { .. }
             | GenerationEvent::Finished { .. } => {}
         }
@@ -217,7 +219,9 @@ impl Stream for Observed {
                 Some(Err(error)) => note_failure(self.loading.as_mut(), error),
                 None => {}
             }
-            self.loading = None;
+            if !matches!(item, Some(Ok(GenerationEvent::Loading { .. }))) {
+                self.loading = None;
+            }
         }
         next
     }

@@ -1,7 +1,10 @@
 //! The engine as others see it: checks and tokenizes on ordinary threads, hands over to the MLX
 //! thread, gives back a stream.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
 use macmlx_inference::{
@@ -116,7 +119,7 @@ impl Engine {
             events,
             ready: Some(ready),
             submitted,
-            loaded: None,
+            load: Duration::ZERO,
             waiting,
             active,
         };

@@ -1,6 +1,9 @@
 //! A request that has been checked and tokenized, on its way to the MLX thread.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use macmlx_chat::{Constraint, OutputStream};
 use macmlx_inference::{
@@ -44,8 +47,9 @@ pub(crate) struct Job {
     pub(crate) events: EventSender,
     pub(crate) ready: Option<Ready>,
     pub(crate) submitted: Instant,
-    /// When the model was there; the rest of the wait is for a place in the batch.
-    pub(crate) loaded: Option<Instant>,
+    /// What loading the model took; zero where it was there. The rest of the wait is for a place in
+    /// the batch.
+    pub(crate) load: Duration,
     pub(crate) waiting: WaitTicket,
     pub(crate) active: ActiveTicket,
 }

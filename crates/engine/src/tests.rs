@@ -512,7 +512,14 @@ async fn events_come_in_order() {
         text: text.into(),
         tokens: Vec::new(),
     };
+    let Some(GenerationEvent::Loaded { elapsed }) = events.get(1).cloned() else {
+        panic!("{events:?}")
+    };
     let expected = [
+        GenerationEvent::Loading {
+            model: "llama".into(),
+        },
+        GenerationEvent::Loaded { elapsed },
         GenerationEvent::Started {
             model: "llama".into(),
             prompt_tokens: 3,
@@ -539,6 +546,7 @@ async fn events_come_in_order() {
         panic!("{events:?}")
     };
     assert_eq!((usage.prompt_tokens, usage.completion_tokens), (3, 2));
+    assert_eq!(timings.load, elapsed);
     assert!(timings.prefill > Duration::ZERO && timings.decode > Duration::ZERO);
 }
 

@@ -21,7 +21,9 @@ pub trait Backend: Send + Sync + 'static {
     ///
     /// What is wrong with the request itself (template refusal, context length, unsupported
     /// parameter) is the outer error, so that a dialect can still choose a status code.
-    /// After the first event only failures of the machine come, as the stream's last item.
+    /// After the first event only failures of the machine come, as the stream's last item. Whether a
+    /// model that is not in memory can be loaded is told in the stream, which begins when loading
+    /// does.
     fn generate(
         &self,
         model: Arc<ModelCard>,

@@ -5,9 +5,18 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 /// One step of a running request. Order for each choice: text, reasoning and tool calls as they
-/// come, then `Finished`. `Started` is the first event of a stream, `Completed` the last one.
+/// come, then `Finished`. `Started` is the first event of a stream, `Completed` the last one; only
+/// `Loading` and `Loaded` may come before.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum GenerationEvent {
+    /// The model is not in memory, and is being loaded now. That may happen again where the model has
+    /// to leave before the request's turn.
+    Loading {
+        /// Its id.
+        model: String,
+    },
+    /// The model is in memory, after this time since `Loading`.
+    Loaded { elapsed: Duration },
     /// The prompt is tokenized and admitted; nothing has been computed yet.
     Started {
         /// Id of the model that answers, which may differ from the reference in the request.

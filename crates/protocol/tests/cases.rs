@@ -17,12 +17,14 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::ExitCode,
+    time::Duration,
 };
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use macmlx_inference::{GenerationEvent, InferenceError, Question};
 use macmlx_protocol::{
-    Body, Context, Described, Encoding, Endpoint, Error, Reply, StreamEncoder, Translation,
+    Body, Context, Described, Dialect, Encoding, Endpoint, Error, Reply, StreamEncoder,
+    Translation,
     endpoints::{Route, Visitor, visit},
 };
 use macmlx_test_support::{golden::Golden, sse};
@@ -157,6 +159,7 @@ fn check<E: Endpoint>(case: &Path, golden: Golden, body: Value) -> Result<(), St
     streamed["stream"] = true.into();
     let mut whole = body;
     whole["stream"] = false.into();
+    let body_of_stream = streamed.clone();
     let (streamed, whole) = match (translate::<E>(&streamed), translate::<E>(&whole)) {
         (Ok(streamed), Ok(whole)) => (streamed, whole),
         (Err(error), Err(again)) if error == again => {
@@ -185,6 +188,7 @@ fn check<E: Endpoint>(case: &Path, golden: Golden, body: Value) -> Result<(), St
     }
     let steps: Vec<Step> = read(&case.join("events.json"))?;
     let text = stream::<E>(streamed.encoder, &steps);
+    loading_is_not_told::<E>(&body_of_stream, &steps, &text)?;
     golden.check(&case.join("stream.txt"), &text)?;
     match reply::<E>(whole.encoder, steps) {
         Ok(reply) => {
@@ -194,6 +198,38 @@ fn check<E: Endpoint>(case: &Path, golden: Golden, body: Value) -> Result<(), St
         }
         Err(error) => golden.check_json(&case.join("error.json"), &written(error)),
     }
+}
+
+/// Only LM Studio's dialect has events for it: others wait for what comes after.
+fn loading_is_not_told<E: Endpoint>(
+    body: &Value,
+    steps: &[Step],
+    told: &str,
+) -> Result<(), String> {
+    if E::DIALECT == Dialect::LmStudio {
+        return Ok(());
+    }
+    let mut encoder = translate::<E>(body)
+        .map_err(|error| error.to_string())?
+        .encoder;
+    let loading = [
+        GenerationEvent::Loading {
+            model: "org/small".into(),
+        },
+        GenerationEvent::Loaded {
+            elapsed: Duration::from_secs(1),
+        },
+    ];
+    for event in loading {
+        let frames = encoder.encode(0, event);
+        if !frames.is_empty() {
+            return Err(format!("loading is told: {frames:?}"));
+        }
+    }
+    if stream::<E>(encoder, steps) != told {
+        return Err("after loading something else is told".into());
+    }
+    Ok(())
 }
 
 /// A case without events has no files that nothing would be compared with.

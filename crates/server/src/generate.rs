@@ -16,14 +16,13 @@ use macmlx_inference::{GenerationEvent, InferenceError, KeepAlive, ModelTask};
 use macmlx_protocol::{
     Context, Endpoint, Error, StreamEncoder, Translation, lm_studio::Describing,
 };
-use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::{
     choice::choose,
     closing::Closing,
     exchange::{receive, respond},
-    live::{self, Source},
+    live::Live,
     router::App,
     running::{Starting, start},
 };
@@ -128,20 +127,16 @@ async fn deliver<E: StreamEncoder>(
     }
 }
 
-/// A request that is refused quickly gets a status code. One that takes long to be admitted gets
-/// its head, so that the client sees signs of life; what fails after that is a frame.
+/// A request that is refused quickly gets a status code.
 async fn stream<E: StreamEncoder>(
     app: &App,
-    mut starting: Starting,
+    starting: Starting,
     encoder: E,
     closing: Closing,
 ) -> Result<Response, Error> {
-    let keep_alive = app.options.keep_alive;
-    let source = match timeout(keep_alive, &mut starting).await {
-        Ok(started) => Source::Running(started?),
-        Err(_) => Source::Starting(starting),
-    };
-    let mut response = live::body(source, encoder, keep_alive, closing).into_response();
+    let mut live = Live::new(starting, encoder, app.options.keep_alive, closing);
+    live.begin().await?;
+    let mut response = live.into_body().into_response();
     let headers = response.headers_mut();
     for (name, value) in [
         (header::CONTENT_TYPE, E::FRAMING.content_type()),

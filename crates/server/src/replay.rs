@@ -73,7 +73,9 @@ fn observe(events: EventStream, thoughts: Arc<Mutex<Thoughts>>) -> EventStream {
                 }
             }
             Ok(
-                GenerationEvent::Started { .. }
+                GenerationEvent::Loading { .. }
+                | GenerationEvent::Loaded { .. }
+                | GenerationEvent::Started { .. }
                 | GenerationEvent::Prefill { .. }
                 | GenerationEvent::PromptLogprobs { .. }
                 | GenerationEvent::Text { .. }

@@ -104,8 +104,10 @@ impl<'a> Answer<'a> {
                 }));
                 steps
             }
-            // Never asked for here.
-            GenerationEvent::PromptLogprobs { .. } => Vec::new(),
+            // The run tells of loading; log probabilities are never asked for here.
+            GenerationEvent::Loading { .. }
+            | GenerationEvent::Loaded { .. }
+            | GenerationEvent::PromptLogprobs { .. } => Vec::new(),
             GenerationEvent::Text { text, .. } => self.text(text, now),
             GenerationEvent::Reasoning { text, .. } => self.reasoning(text, now),
             GenerationEvent::ToolCall { part, .. } => self.call(part, now),

@@ -1,8 +1,8 @@
 //! What waits in the scheduler's queue.
 
-use std::time::Instant;
+use std::time::Duration;
 
-use macmlx_inference::{InferenceError, ModelCard};
+use macmlx_inference::{GenerationEvent, InferenceError, ModelCard};
 
 use crate::job::{Job, Ready};
 
@@ -37,12 +37,41 @@ impl Entry {
         }
     }
 
-    /// Says once whether the model is there.
+    /// Says once whether events of the request come: the model is there, or is being loaded.
     pub(super) fn answer(&mut self, result: &Result<(), InferenceError>) {
+        if let Self::Generate(job) = self
+            && let Some(ready) = job.ready.take()
+        {
+            let _ = ready.send(result.clone());
+        }
+    }
+
+    /// Tells that the model is being loaded.
+    pub(super) fn tell_loading(&mut self) {
         if let Self::Generate(job) = self {
-            job.loaded = Some(Instant::now());
-            if let Some(ready) = job.ready.take() {
-                let _ = ready.send(result.clone());
+            let model = job.draft.profile.card.id.clone();
+            let _ = job.events.send(Ok(GenerationEvent::Loading { model }));
+        }
+        self.answer(&Ok(()));
+    }
+
+    /// Tells that the model is there.
+    pub(super) fn tell_loaded(&mut self, elapsed: Duration) {
+        if let Self::Generate(job) = self {
+            job.load += elapsed;
+            let _ = job.events.send(Ok(GenerationEvent::Loaded { elapsed }));
+        }
+    }
+
+    /// Ends it with an error.
+    pub(super) fn fail(mut self, error: &InferenceError) {
+        self.answer(&Err(error.clone()));
+        match self {
+            Self::Generate(job) => {
+                let _ = job.events.send(Err(error.clone()));
+            }
+            Self::Load { ready, .. } => {
+                let _ = ready.send(Err(error.clone()));
             }
         }
     }

@@ -185,32 +185,24 @@ impl Scheduler {
         let Some(card) = self.queue.front().map(|entry| entry.card().clone()) else {
             return;
         };
+        let wants = |entry: &Entry| *entry.card() == card;
+        for entry in self.queue.iter_mut().filter(|entry| wants(entry)) {
+            entry.tell_loading();
+        }
+        let begun = Instant::now();
         let result = self.pool.load(&card);
+        let elapsed = begun.elapsed();
         let mut rest = VecDeque::with_capacity(self.queue.len());
         for mut entry in self.queue.drain(..) {
-            if *entry.card() != card {
-                rest.push_back(entry);
-                continue;
-            }
-            match (&result, entry) {
-                (Ok(()), kept) => {
-                    entry = kept;
-                    entry.answer(&result);
-                    rest.push_back(entry);
+            match &result {
+                Err(error) if wants(&entry) => {
+                    entry.fail(error);
+                    continue;
                 }
-                (Err(_), Entry::Load { ready, .. }) => {
-                    let _ = ready.send(result.clone());
-                }
-                (Err(error), Entry::Generate(job)) => match job.ready {
-                    Some(ready) => {
-                        let _ = ready.send(result.clone());
-                    }
-                    // It was told that the model is there, and then the model was unloaded.
-                    None => {
-                        let _ = job.events.send(Err(error.clone()));
-                    }
-                },
+                Ok(()) if wants(&entry) => entry.tell_loaded(elapsed),
+                Ok(()) | Err(_) => {}
             }
+            rest.push_back(entry);
         }
         self.queue = rest;
     }
@@ -296,16 +288,8 @@ impl Owner for Scheduler {
     fn close(&mut self) {
         self.encoding.fail(&InferenceError::ShuttingDown);
         self.fail_running(&InferenceError::ShuttingDown);
-        for mut entry in self.queue.drain(..) {
-            entry.answer(&Err(InferenceError::ShuttingDown));
-            match entry {
-                Entry::Generate(job) => {
-                    let _ = job.events.send(Err(InferenceError::ShuttingDown));
-                }
-                Entry::Load { ready, .. } => {
-                    let _ = ready.send(Err(InferenceError::ShuttingDown));
-                }
-            }
+        for entry in self.queue.drain(..) {
+            entry.fail(&InferenceError::ShuttingDown);
         }
         self.unload();
         self.pool.clear();

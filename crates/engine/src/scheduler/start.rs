@@ -24,7 +24,7 @@ impl Scheduler {
             draft,
             events,
             submitted,
-            loaded,
+            load,
             waiting,
             active,
             ..
@@ -40,10 +40,9 @@ impl Scheduler {
             logprobs,
             reasoning_budget,
         } = draft;
-        let loaded = loaded.unwrap_or(submitted);
         let timings = Timings {
-            load: loaded - submitted,
-            queue: loaded.elapsed(),
+            load,
+            queue: submitted.elapsed().saturating_sub(load),
             ..Timings::default()
         };
         let max_tokens = end.max_tokens;

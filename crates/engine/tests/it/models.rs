@@ -13,7 +13,7 @@ use macmlx_engine::{Engine, EngineOptions};
 use macmlx_inference::{Backend, InferenceError, KeepAlive, TokenizeInput, TokenizeRequest};
 use tokio::sync::watch;
 
-use crate::support::{Home, Named, expected, greedy, idle, ids, run};
+use crate::support::{Home, Named, expected, greedy, idle, ids, run, until_loaded};
 
 #[tokio::test]
 async fn requests_for_other_models_wait_and_are_served_in_turn() {
@@ -85,20 +85,40 @@ async fn a_model_that_cannot_be_loaded_is_an_error_for_its_requests_only() {
         greedy("qwen2", &[2], 3),
     ];
     let started = join_all(requests.into_iter().map(|request| engine.generate(request))).await;
-    let mut started = started.into_iter();
-    for is_fine in [false, true, false] {
-        match started.next().unwrap() {
-            Ok(stream) => {
+    for (stream, is_fine) in started.into_iter().zip([false, true, false]) {
+        let answer = crate::support::read(stream.unwrap()).await;
+        assert_eq!(answer.loading, 1);
+        assert_eq!(answer.loaded, usize::from(is_fine));
+        match answer.error {
+            None => {
                 assert!(is_fine);
-                assert_eq!(crate::support::read(stream).await.ids(0).len(), 3);
+                assert_eq!(answer.ids(0).len(), 3);
             }
-            Err(InferenceError::ModelLoad { model, .. }) => {
+            Some(InferenceError::ModelLoad { model, .. }) => {
                 assert!(!is_fine);
                 assert_eq!(model, "qwen2");
             }
-            Err(other) => panic!("{other}"),
+            Some(other) => panic!("{other}"),
         }
     }
+}
+
+#[tokio::test]
+async fn loading_is_told_and_timed_where_there_is_any() {
+    let home = Home::new(&["llama", "qwen2"]);
+    let engine = home.engine(EngineOptions::default());
+    for (name, loads) in [("llama", true), ("llama", false), ("qwen2", true)] {
+        let answer = run(&engine, greedy(name, &[1, 2], 2)).await;
+        assert_eq!(answer.loading, usize::from(loads), "{name}");
+        assert_eq!(answer.loaded, usize::from(loads), "{name}");
+        let (_, timings) = answer.completed.unwrap();
+        assert_eq!(timings.load.is_zero(), !loads, "{name}: {timings:?}");
+        assert!(!timings.queue.is_zero(), "{name}: {timings:?}");
+        idle(&engine).await;
+    }
+    engine.load("llama").await.unwrap();
+    let answer = run(&engine, greedy("llama", &[1, 2], 2)).await;
+    assert_eq!(answer.loading, 0, "it was loaded ahead");
 }
 
 #[tokio::test]
@@ -140,7 +160,8 @@ async fn a_model_leaves_when_its_time_is_over() {
         let engine = home.name(engine);
         let changes = watch(&engine);
         let request = greedy("llama-q4", &[1, 2], 20);
-        let stream = engine.generate(request).await.unwrap();
+        let mut stream = engine.generate(request).await.unwrap();
+        until_loaded(&mut stream).await;
         if time_to_live.is_none() {
             engine.keep("llama-q4", KeepAlive::For(Duration::ZERO));
         }
@@ -164,10 +185,11 @@ async fn a_clients_wish_holds_a_model_beyond_its_own_time() {
     let engine = Engine::new(EngineOptions::default(), Arc::new(own_time));
     let engine = home.name(engine);
     let changes = watch(&engine);
-    let stream = engine
+    let mut stream = engine
         .generate(greedy("llama-q4", &[1, 2], 20))
         .await
         .unwrap();
+    until_loaded(&mut stream).await;
     engine.keep("llama-q4", KeepAlive::Forever);
     is_short.store(true, Ordering::SeqCst);
     crate::support::read(stream).await;

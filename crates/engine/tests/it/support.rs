@@ -251,6 +251,8 @@ pub(crate) fn greedy(model: &str, prompt: &[u32], max_tokens: u32) -> GenerateRe
 /// Everything a stream said, sorted by choice.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
+    pub(crate) loading: usize,
+    pub(crate) loaded: usize,
     pub(crate) started: usize,
     pub(crate) prefill: Vec<(u32, u32)>,
     pub(crate) prompt_logprobs: Vec<TokenLogprob>,
@@ -282,6 +284,11 @@ impl Answer {
             "an event after the last one: {event:?}"
         );
         match event {
+            GenerationEvent::Loading { .. } => self.loading += 1,
+            GenerationEvent::Loaded { .. } => {
+                self.loaded += 1;
+                assert_eq!((self.loaded, self.started), (self.loading, 0));
+            }
             GenerationEvent::Started { .. } => self.started += 1,
             GenerationEvent::Prefill { processed, total } => self.prefill.push((processed, total)),
             GenerationEvent::PromptLogprobs { tokens } => self.prompt_logprobs = tokens,
@@ -325,6 +332,16 @@ pub(crate) async fn read(mut stream: EventStream) -> Answer {
         }
     }
     answer
+}
+
+/// Reads the events of a stream up to the one that says that the model is there.
+pub(crate) async fn until_loaded(stream: &mut EventStream) {
+    while let Some(event) = stream.next().await {
+        if let GenerationEvent::Loaded { .. } = event.unwrap() {
+            return;
+        }
+    }
+    panic!("the model was there");
 }
 
 /// Runs a request to its end.

@@ -25,7 +25,9 @@ impl Turn {
         is_first: bool,
     ) -> Option<GenerationEvent> {
         match &event {
-            GenerationEvent::Started { .. } => return is_first.then_some(event),
+            GenerationEvent::Loading { .. }
+            | GenerationEvent::Loaded { .. }
+            | GenerationEvent::Started { .. } => return is_first.then_some(event),
             GenerationEvent::Completed { .. } => return None,
             GenerationEvent::Finished { reason, .. } => {
                 self.is_tool_calls = *reason == FinishReason::ToolCalls;

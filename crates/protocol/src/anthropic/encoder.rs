@@ -78,7 +78,9 @@ impl Encoder {
                     usage: Usage::of_prompt(prompt_tokens, cached_tokens),
                 },
             }),
-            GenerationEvent::Prefill { .. }
+            GenerationEvent::Loading { .. }
+            | GenerationEvent::Loaded { .. }
+            | GenerationEvent::Prefill { .. }
             | GenerationEvent::PromptLogprobs { .. }
             | GenerationEvent::ToolRun { .. } => {}
             GenerationEvent::Text { text, .. } => self.text(text, &mut events),

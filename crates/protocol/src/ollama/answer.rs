@@ -284,7 +284,9 @@ impl<S: Shape> StreamEncoder for Encoder<S> {
                 self.head.model = model;
                 return Vec::new();
             }
-            GenerationEvent::Prefill { .. }
+            GenerationEvent::Loading { .. }
+            | GenerationEvent::Loaded { .. }
+            | GenerationEvent::Prefill { .. }
             | GenerationEvent::PromptLogprobs { .. }
             | GenerationEvent::ToolRun { .. } => {
                 return Vec::new();

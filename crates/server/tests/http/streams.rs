@@ -128,6 +128,100 @@ async fn a_model_that_loads_slowly_does_not_hold_back_the_head() {
     assert_eq!(frame["choices"][0]["delta"]["content"], "at last");
 }
 
+fn loading() -> GenerationEvent {
+    GenerationEvent::Loading {
+        model: "org/small".into(),
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_does_not_load_is_told_by_a_status_where_loading_has_no_frames() {
+    let messages = json!([{"role": "user", "content": "Hi"}]);
+    let chat = json!({"messages": messages, "max_tokens": 5});
+    let completion = json!({"prompt": "Hi"});
+    for (path, body) in [
+        ("/v1/chat/completions", chat.clone()),
+        ("/v1/completions", completion.clone()),
+        ("/v1/responses", json!({"input": "Hi"})),
+        ("/v1/messages", chat.clone()),
+        ("/infill", json!({"input_prefix": "a", "input_suffix": "b"})),
+        ("/api/chat", chat.clone()),
+        ("/api/generate", completion.clone()),
+        ("/api/v0/chat/completions", chat),
+        ("/api/v0/completions", completion),
+    ] {
+        let backend = ScriptedBackend::default().then_events(vec![
+            Ok(loading()),
+            Err(InferenceError::ModelLoad {
+                model: "org/small".into(),
+                reason: "its weights are damaged".into(),
+            }),
+        ]);
+        let server = start(backend, Options::default()).await;
+        let mut body = body.clone();
+        body["model"] = json!("small");
+        body["stream"] = json!(true);
+        let request = Client::new().post(server.at(path)).json(&body);
+        let response = request.send().await.unwrap();
+        assert!(response.status().is_server_error(), "{path}");
+        let told = response.text().await.unwrap();
+        assert!(told.contains("its weights are damaged"), "{path}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn lm_studios_clients_hear_of_loading_while_it_goes_on() {
+    let (backend, mut hand) = led();
+    let server = start(backend, Options::default()).await;
+    hand.admit();
+    hand.say(loading());
+    let body = json!({"model": "small", "input": "Hi", "stream": true});
+    let request = Client::new().post(server.at("/api/v1/chat")).json(&body);
+    let mut reader = Reader::new(request.send().await.unwrap().bytes_stream());
+    let mut types = Vec::new();
+    for _ in 0..3 {
+        let event = next_event(&mut reader).await;
+        assert_eq!(event["model_instance_id"], "org/small");
+        types.push(event["type"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(
+        types,
+        ["chat.start", "model_load.start", "model_load.progress"]
+    );
+    hand.say(GenerationEvent::Loaded {
+        elapsed: Duration::from_millis(2500),
+    });
+    let progress = next_event(&mut reader).await;
+    assert_eq!(progress["progress"], 1.0);
+    let end = next_event(&mut reader).await;
+    assert_eq!(
+        (&end["type"], &end["load_time_seconds"]),
+        (&json!("model_load.end"), &json!(2.5))
+    );
+    hand.say(started());
+    let next = next_event(&mut reader).await;
+    assert_eq!(next["type"], "prompt_processing.start");
+}
+
+#[tokio::test]
+async fn loading_that_takes_long_does_not_hold_back_the_head() {
+    let (backend, mut hand) = led();
+    let server = start(backend, impatient()).await;
+    hand.admit();
+    hand.say(loading());
+    let response = ask(server.at("/v1/chat/completions"), true).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    let mut reader = Reader::new(response.bytes_stream());
+    let sign = reader.next().await;
+    assert_eq!(sign, Some(Record::Comment("keep-alive".into())));
+    hand.say(GenerationEvent::Loaded {
+        elapsed: Duration::from_secs(9),
+    });
+    hand.say(started());
+    let role = next_event(&mut reader).await;
+    assert_eq!(role["choices"][0]["delta"]["role"], "assistant");
+}
+
 #[tokio::test]
 async fn a_refusal_after_the_head_is_a_frame() {
     let (backend, mut hand) = led();

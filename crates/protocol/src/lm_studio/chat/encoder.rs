@@ -1,5 +1,7 @@
 //! Events of a generation as named events or one result.
 
+use std::time::Duration;
+
 use macmlx_inference::{GenerationEvent, InferenceError, Message, Role, Timings, Usage};
 use serde_json::Value;
 
@@ -73,16 +75,48 @@ impl Encoder {
         (&self.id, turns)
     }
 
-    fn start(&mut self, model: String, prompt_tokens: u32) -> Vec<ChatEvent> {
+    /// The stream begins with the model that answers.
+    fn begin(&mut self, model: String) -> Option<ChatEvent> {
+        let is_first = self.model.is_empty();
         self.model.clone_from(&model);
+        is_first.then_some(ChatEvent::ChatStart {
+            model_instance_id: model,
+        })
+    }
+
+    /// Loading is told to begin and to end; how far it is in between is not known.
+    fn load(&mut self, model: String) -> Vec<ChatEvent> {
+        let begin = self.begin(model.clone());
+        let loading = [
+            ChatEvent::LoadStart {
+                model_instance_id: model.clone(),
+            },
+            ChatEvent::LoadProgress {
+                model_instance_id: model,
+                progress: 0.0,
+            },
+        ];
+        begin.into_iter().chain(loading).collect()
+    }
+
+    fn end_load(&self, elapsed: Duration) -> Vec<ChatEvent> {
+        vec![
+            ChatEvent::LoadProgress {
+                model_instance_id: self.model.clone(),
+                progress: 1.0,
+            },
+            ChatEvent::LoadEnd {
+                model_instance_id: self.model.clone(),
+                load_time_seconds: elapsed.as_secs_f64(),
+            },
+        ]
+    }
+
+    fn start(&mut self, model: String, prompt_tokens: u32) -> Vec<ChatEvent> {
+        let begin = self.begin(model);
         self.stats.input_tokens = prompt_tokens;
         self.phase = Phase::Prompt;
-        vec![
-            ChatEvent::ChatStart {
-                model_instance_id: model,
-            },
-            ChatEvent::PromptStart,
-        ]
+        begin.into_iter().chain([ChatEvent::PromptStart]).collect()
     }
 
     /// The prompt has been read once there is anything else to tell.
@@ -180,6 +214,8 @@ impl StreamEncoder for Encoder {
 
     fn encode(&mut self, _prompt: usize, event: GenerationEvent) -> Vec<Frame> {
         let events = match event {
+            GenerationEvent::Loading { model } => self.load(model),
+            GenerationEvent::Loaded { elapsed } => self.end_load(elapsed),
             GenerationEvent::Started {
                 model,
                 prompt_tokens,

@@ -48,6 +48,20 @@ pub(super) struct Stats {
 pub enum ChatEvent {
     #[serde(rename = "chat.start")]
     ChatStart { model_instance_id: String },
+    /// Only if the model is not in memory.
+    #[serde(rename = "model_load.start")]
+    LoadStart { model_instance_id: String },
+    /// 0 and then 1.
+    #[serde(rename = "model_load.progress")]
+    LoadProgress {
+        model_instance_id: String,
+        progress: f64,
+    },
+    #[serde(rename = "model_load.end")]
+    LoadEnd {
+        model_instance_id: String,
+        load_time_seconds: f64,
+    },
     #[serde(rename = "prompt_processing.start")]
     PromptStart,
     /// 0 to 1.
@@ -77,6 +91,9 @@ impl ChatEvent {
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::ChatStart { .. } => "chat.start",
+            Self::LoadStart { .. } => "model_load.start",
+            Self::LoadProgress { .. } => "model_load.progress",
+            Self::LoadEnd { .. } => "model_load.end",
             Self::PromptStart => "prompt_processing.start",
             Self::PromptProgress { .. } => "prompt_processing.progress",
             Self::PromptEnd => "prompt_processing.end",

@@ -212,7 +212,9 @@ impl StreamEncoder for Encoder {
     fn encode(&mut self, _prompt: usize, event: GenerationEvent) -> Vec<Frame> {
         match event {
             GenerationEvent::Started { model, .. } => self.start(model),
-            GenerationEvent::Prefill { .. }
+            GenerationEvent::Loading { .. }
+            | GenerationEvent::Loaded { .. }
+            | GenerationEvent::Prefill { .. }
             | GenerationEvent::PromptLogprobs { .. }
             | GenerationEvent::ToolRun { .. } => Vec::new(),
             GenerationEvent::Text {

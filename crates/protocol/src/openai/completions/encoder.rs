@@ -231,7 +231,9 @@ impl StreamEncoder for Encoder {
                 }
             }
             // A raw prompt's output is not parsed: there are no calls, and all of it is text.
-            GenerationEvent::Prefill { .. }
+            GenerationEvent::Loading { .. }
+            | GenerationEvent::Loaded { .. }
+            | GenerationEvent::Prefill { .. }
             | GenerationEvent::ToolCall { .. }
             | GenerationEvent::ToolRun { .. } => Vec::new(),
             GenerationEvent::PromptLogprobs { tokens } => self.echo(prompt, &tokens),

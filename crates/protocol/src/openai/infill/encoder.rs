@@ -118,7 +118,9 @@ impl StreamEncoder for Encoder {
                 Vec::new()
             }
             // A gap's text is not parsed: there are no calls, and all of it is text.
-            GenerationEvent::Prefill { .. }
+            GenerationEvent::Loading { .. }
+            | GenerationEvent::Loaded { .. }
+            | GenerationEvent::Prefill { .. }
             | GenerationEvent::PromptLogprobs { .. }
             | GenerationEvent::ToolCall { .. }
             | GenerationEvent::ToolRun { .. } => Vec::new(),

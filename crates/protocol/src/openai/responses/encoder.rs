@@ -225,7 +225,9 @@ impl StreamEncoder for Encoder {
                 self.response.model = model;
                 self.announce();
             }
-            GenerationEvent::Prefill { .. }
+            GenerationEvent::Loading { .. }
+            | GenerationEvent::Loaded { .. }
+            | GenerationEvent::Prefill { .. }
             | GenerationEvent::PromptLogprobs { .. }
             | GenerationEvent::ToolRun { .. } => {}
             GenerationEvent::Text { text, tokens, .. } => self.text(text, &tokens),
